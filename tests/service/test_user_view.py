@@ -41,10 +41,11 @@ agent Main : Worker {
   }
   on fail(args: Json) { throw new Error(["torn", "source-marker"][0]) }
   on plain(args: Json) { playbook "Follow the playbook-marker." }
+  on outline(): { title: string, parts: string[] } { answer "Outline it by the playbook-marker." }
 }
 '''
 ANSWERS = {
-    "Answer with": [
+    "Answer with the rule": [
         {"batch": [
             {"intent": "print", "message": "Good day."},
             {"id": "f", "intent": "format", "data": "a", "instruction": "instruction-marker"},
@@ -56,6 +57,7 @@ ANSWERS = {
         ]},
     ],
     "instruction-marker": ["answer-marker"],
+    "Outline it": [{"title": "All about tea", "parts": ["leaves", "water", "cups"]}],
 }  # fmt: skip
 # Bodies of requests, by the names of operations; the others have none.
 BODIES: dict[str, dict[str, Any]] = {
@@ -248,6 +250,24 @@ def test_a_user_sees_what_was_said_done_asked_and_paid(desk: ServiceProcess, run
     assert ("echo done", "yes") == (shell["fields"]["command"], kinds["approval_given"]["answer"])
     assert {"tokens", "usd"} <= kinds["model_answered"].keys()
     assert "text" not in kinds["model_answered"]
+
+
+def test_a_typed_result_grows_for_its_user(desk: ServiceProcess) -> None:
+    """The part that has arrived is told on the socket before the call has ended."""
+    ada = as_user(desk, "ada")
+    run = ada.begin()
+    headers = {"Authorization": f"Bearer {ada.token}"}
+    told = []
+    with connect(f"{ada.url.replace('http', 'ws', 1)}/api/runs/{run}/ws", additional_headers=headers) as socket:
+        socket.send(json.dumps({"type": "run_playbook", "name": "Main.outline", "args": {}}))
+        while not told or not is_event("call_ended")(told[-1]):
+            told.append(json.loads(socket.recv(LIMIT_S)))
+    parts = [each["event"]["value"] for each in told if is_event("partial_result")(each)]
+    result = told[-1]["event"]["result"]
+
+    assert {"title": "All about tea", "parts": ["leaves", "water", "cups"]} == result
+    assert len(parts) > 1
+    assert all(part["title"] and result["title"].startswith(part["title"]) for part in parts)
 
 
 @pytest.mark.parametrize(

@@ -68,7 +68,7 @@ def numbered(*events: dict[str, Any]) -> list[dict[str, Any]]:
     """The same as entries of a journal; what passes has no number."""
     made, n = [], 0
     for each in events:
-        passes = each["event"]["type"].endswith("_delta")
+        passes = each["event"]["type"].endswith(("_delta", "partial_result"))
         n += not passes
         made.append(each if passes else {**each, "n": n, "event": {**each["event"], "ts": float(n)}})
     return made
@@ -124,6 +124,36 @@ def test_who_prints_nothing_has_answered_with_its_result(ask: Ask) -> None:
     assert ("answer", "four") == told(ask, CALLED, written("fo", action="return"), text)[-1]
     assert "result" == told(ask, CALLED, ENDED)[-1][0]
     assert ("answer", "x") == told(ask, CALLED, said, ENDED)[-1]
+
+
+def grown(value: Any, path: list[str] = TOP) -> dict[str, Any]:
+    """The part of a result that has arrived."""
+    return event("partial_result", [*path, "model#1"], value=value)
+
+
+def test_a_result_grows_in_its_place(ask: Ask) -> None:
+    """The part that has arrived stands as data, where the result then stands; its texts are not shown beside it."""
+    text, part = written("All", action="return"), {"title": "All about"}
+    whole = {"title": "All about tea", "parts": ["leaves"]}
+    said = event("printed", [*TOP, "print#1", "printed#1"], message="x")
+    growing = (CALLED, text, grown(part), text)
+    ends = (
+        (),
+        (event("call_ended", ["call#1"], ok=True, result=whole),),
+        (event("call_ended", ["call#1"], ok=True, result=part),),
+        (event("call_ended", ["call#1"], ok=False, error="no"),),
+        (event("answer_discarded", [*TOP, "model#2"]),),
+    )
+    items = [ask("reduce", messages=numbered(*growing, *end), programs=PROGRAMS)["items"][1:] for end in ends]
+    shown = [[(item["kind"], item.get("value"), item.get("isGrowing")) for item in each] for each in items]
+
+    assert [("result", part, True)] == shown[0]
+    assert [("result", whole, False)] == shown[1]
+    assert ("answer", "All about") == (items[2][0]["kind"], items[2][0]["text"])
+    assert ["failure"] == [item["kind"] for item in items[3]]
+    assert [] == items[4]
+    assert "answer" == told(ask, CALLED, said, grown(part))[-1][0]
+    assert "person" == told(ask, CALLED, grown(part, INNER))[-1][0]
 
 
 def test_entries_that_were_seen_are_passed_over(ask: Ask) -> None:

@@ -10,11 +10,11 @@ from typing import Any
 
 HALF = re.compile(r"\\u[dD][89a-fA-F]|[\ud800-\udfff]")
 
-# A text in JSON; one without an end goes on to that of all, so that no beginning is looked at twice.
 # The first half of a character at the end of a text.
 FIRST_HALF = re.compile(r"\\u[dD][89abAB][0-9a-fA-F]{2}\Z")
 # A text, also one without its end; a sign; a word or number.
 TOKEN = re.compile(r'"(?:[^"\\]++|\\.)*+"?|[{}\[\],:]|[^\s{}\[\],:"]+', re.DOTALL)
+# A text in JSON; one without an end goes on to that of all, so that no beginning is looked at twice.
 TEXT = re.compile(r'("(?:[^"\\]++|\\.)*+(?:"|\\?\Z))', re.DOTALL)
 
 

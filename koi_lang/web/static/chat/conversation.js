@@ -123,10 +123,11 @@ export class Conversation {
     if (event.aborted) this.keepHalf();
     const text = event.ok ? textIn(event.result) : null;
     const kept = [...this.growing.values()].find((item) => RETURNED.has(item.action));
-    if (event.ok && !this.hasPrinted && text) this.finish(kept, text);
-    this.settle(text && !this.hasPrinted ? kept : undefined);
     const isThing = event.result !== null && typeof event.result === "object" && Object.keys(event.result).length > 0;
-    if (event.ok && !this.hasPrinted && text === null && isThing) this.add("result", { value: event.result });
+    const isData = event.ok && !this.hasPrinted && text === null && isThing;
+    if (event.ok && !this.hasPrinted && text) this.finish(kept, text);
+    this.settle((text && !this.hasPrinted) || (isData && kept?.kind === "result") ? kept : undefined);
+    if (isData) this.complete(kept?.kind === "result" ? kept : this.add("result", {}), { value: event.result });
     if (event.aborted) this.add("note", { text: "Stopped." });
     else if (!event.ok) this.fail(event.error, event.help, event.timed_out);
     this.requests = [];
@@ -134,7 +135,7 @@ export class Conversation {
 
   /** Keep the text that a model was writing when it was stopped. */
   keepHalf() {
-    const halves = [...this.growing.values()].filter((item) => item.text.trim());
+    const halves = [...this.growing.values()].filter((item) => item.text?.trim());
     for (const item of halves) this.finish(item, item.text);
     const { action, text, path } = this.cut || {};
     const isSaid = action === "print" || (action === "return" && path.length <= 2 && !this.hasPrinted);
@@ -223,7 +224,8 @@ export class Conversation {
 
   on_output_delta(event, path, isSoFar) {
     const isForAnother = path.length > 2 && RETURNED.has(event.action);
-    if (event.action === "prompt_user" || isForAnother || (event.action === "return" && this.hasPrinted)) return;
+    const isNotSaid = event.action === "return" && (this.hasPrinted || this.growing.has(keyOf(path)));
+    if (event.action === "prompt_user" || isForAnother || isNotSaid) return;
     const key = `${keyOf(path)}#${event.number}`;
     let item = this.growing.get(key);
     if (!item) {
@@ -232,6 +234,20 @@ export class Conversation {
     }
     item.isGrowing = true;
     item.text = isSoFar ? event.text : item.text + event.text;
+    this.thinking = false;
+    this.touch(item);
+  }
+
+  /** The part of a result of a declared type that has arrived; its texts stand in it, and not by themselves. */
+  on_partial_result(event, path) {
+    if (path.length > 2 || this.hasPrinted) return;
+    let item = this.growing.get(keyOf(path));
+    if (!item) {
+      this.drop((each) => each.action === "return");
+      item = this.add("result", { path, action: "return", isGrowing: true });
+      this.growing.set(keyOf(path), item);
+    }
+    item.value = event.value;
     this.thinking = false;
     this.touch(item);
   }
@@ -366,7 +382,12 @@ export class Conversation {
       this.add("answer", { text, agent: agent || this.writer, isGrowing: false });
       return;
     }
-    Object.assign(item, { text, isGrowing: false });
+    this.complete(item, { kind: "answer", agent: item.agent || this.writer, text });
+  }
+
+  /** An item grows no more. */
+  complete(item, about) {
+    Object.assign(item, about, { isGrowing: false });
     this.growing.forEach((each, key) => each === item && this.growing.delete(key));
     this.touch(item);
   }

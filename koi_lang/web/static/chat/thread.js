@@ -70,7 +70,7 @@ const VIEWS = {
       <p>${item.answer === "accepted" ? "Plan accepted" : item.answer === "refused" ? "Plan refused" : "Proposed plan"}${item.words && html`: ${item.words}`}</p>
       <ol class="plan-steps">${item.steps.map((step, at) => html`<li dir="auto" class=${at < item.done ? "done" : ""}>${step}${at < item.done && html` <span class="only-heard">done</span>`}</li>`)}</ol>
     </div></div>`,
-  result: ({ item }) => html`<div class="item answer"><${Value} value=${item.value} /></div>`,
+  result: ({ item }) => html`<div class="item answer" aria-busy=${item.isGrowing}><${Value} value=${item.value} /></div>`,
   note: ({ item }) => html`<p class="item note quiet small" dir="auto">${item.text}</p>`,
   failure: ({ item }) => html`<${Failure} item=${item} />`,
 };
