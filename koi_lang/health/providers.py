@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator, Mapping
-from itertools import islice
 from typing import Any
 
 from koi_lang.errors import REFUSED, KoiError, RequestError
@@ -36,7 +35,9 @@ def keys_found(keys: Keys) -> Iterator[Finding]:
             first, *others = copies
             also = f"; not used: {', '.join(f'{other.place} {other.masked_key}' for other in others)}" if others else ""
             yield Finding("keys", "ok", f"{row.name}: {first.name} {first.masked_key} from {first.place}{also}")
-    for address in islice(keys.copies(ADDRESS_VARIABLE), 1):
+    for line in keys.notes:
+        yield Finding("keys", "warning", line)
+    if address := keys.find(ADDRESS_VARIABLE):
         yield Finding("keys", "ok", f"{LOCAL}: {address.value} from {address.place}, which needs no key")
 
 

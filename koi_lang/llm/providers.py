@@ -11,6 +11,7 @@ from koi_lang.diagnostics import SLIP_IN_FOUR
 from koi_lang.errors import UnknownModelError
 from koi_lang.llm.connection import Provider
 from koi_lang.llm.json_schemas import BOUNDS
+from koi_lang.llm.local_servers import LOCAL
 
 KeyLookup: TypeAlias = Callable[[str], str | None]
 
@@ -134,7 +135,7 @@ PROVIDERS = (
         transport="text",
     ),
     # Whatever a person runs that speaks the interface of OpenAI: llama.cpp, vLLM, LM Studio, TGI.
-    Provider("local", ("LOCAL_API_KEY",), "", json_schema=True, bounds=BOUNDS, needs_key=False, transport="text"),
+    Provider(LOCAL, ("LOCAL_API_KEY",), "", json_schema=True, bounds=BOUNDS, needs_key=False, transport="text"),
 )
 STAND_INS = ("rehearsal", "scripted")
 # Programs that serve models at an address that the person knows.
@@ -195,8 +196,12 @@ def makers_of(model: str) -> list[Provider]:
 
 
 def is_connected(provider: Provider, key: KeyLookup) -> bool:
-    """Whether requests can reach a provider: it has a key, or an address that a person has set."""
-    return bool(key_of(provider, key) or key(f"{provider.name.upper()}_BASE_URL"))
+    """Whether requests can reach a provider: it has a key, or an address that a person has set.
+
+    A key for a server of one's own says nothing of where that server is.
+    """
+    is_reached_by_key = provider.name != LOCAL and bool(key_of(provider, key))
+    return is_reached_by_key or bool(key(f"{provider.name.upper()}_BASE_URL"))
 
 
 def key_of(provider: Provider, key: KeyLookup) -> str:

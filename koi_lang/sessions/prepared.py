@@ -222,7 +222,7 @@ class Prepared:
         """The model for an `llm` block; what was handed in goes first, then the command line.
 
         Args:
-            note_option: is told what of the options a model does not take.
+            note_option: is told what of the options a model does not take, and which settings do not count.
         """
         if self.adapter is not None:
             return self.adapter
@@ -245,6 +245,8 @@ class Prepared:
             streams=self._streams_of(run),
         )
         self.listed.add(place)
+        for line in wanted.keys.notes if not self.has_stand_in else ():
+            note_option(line)
         if model.provider == "rehearsal":
             is_named = self.options.rehearse or availability.names_rehearsal(chosen)
             is_refused = bool(self.options.missing_model_help) and not is_named

@@ -348,3 +348,41 @@ def test_a_model_is_not_told_all_that_it_repeated(machine: Machine) -> None:
         r'\{"intent":"print","options":\[("grandpa",)+.{0,9}… \([\d,]+ more characters of the same\)', answer
     )
     assert (len(answer) < 300, replayed.code, "nothing is different" in replayed.err) == (True, 0, True)
+
+
+@pytest.mark.parametrize("folder", ["", "LOCAL_BASE_URL=http://127.0.0.1:9/v1\n"])
+def test_a_key_without_an_address_connects_no_server(machine: Machine, folder: str) -> None:
+    """Other providers and servers are used as before; an address in `.env` that may get the key does not count."""
+    machine.set(LOCAL_API_KEY=KEY, OPENAI_API_KEY="another")
+    if folder:
+        machine.project.write(".env", folder).chmod(0o600)
+    machine.project.write("a.koi", ANYBODY)
+
+    async def run() -> tuple[list[Outcome], ModelServer]:
+        async with ModelServer([GREETS], models=["gpt-5.4-mini"]) as running:
+            machine.use(running)
+            words = (("run", "a.koi"), ("models",), ("models", "openai"), ("doctor",))
+            return [await machine.koi(*each) for each in words], running
+
+    (done, models, listed, doctor), server = asyncio.run(run())
+
+    assert (done.code, done.out) == (0, "Hello Ada\n")
+    assert ("gpt-5.4-mini" in models.out, listed.code) == (True, 0)
+    assert [bool(folder)] * 2 == [ignored_address(text) for text in (done.err, doctor.out)]
+    assert KEY not in str([asked.headers for asked in (*server.requests, *server.looks)])
+
+
+def test_the_address_of_the_person_counts_beside_one_of_a_folder(machine: Machine) -> None:
+    """A server that was connected with its key stays the one that is asked in a clone with another address."""
+    machine.set(LOCAL_API_KEY=KEY)
+    machine.project.write(".env", f"LOCAL_BASE_URL=http://{NOBODY}/v1\n").chmod(0o600)
+
+    (_, done, named), _ = beside(machine, "connect URL", "run a.koi", "run a.koi -m local")
+
+    outcomes = [(each.code, each.out, ignored_address(each.err)) for each in (done, named)]
+    assert [(0, "Hello Ada\n", True)] * 2 == outcomes
+
+
+def ignored_address(text: str) -> bool:
+    """Whether a line says that the address of the folder does not count."""
+    return "`LOCAL_BASE_URL` in `.env` does not count, since `LOCAL_API_KEY` is from elsewhere (environment)" in text

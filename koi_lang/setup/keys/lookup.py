@@ -16,6 +16,7 @@ from koi_lang.redaction.names import is_secret_variable
 from koi_lang.redaction.redactor import MAX_FOUND, Redactor, Secrets, redactor
 from koi_lang.settings import ProjectSettings, config_folder, dotenv, environment
 from koi_lang.setup.keys.store import KeyStore
+from koi_lang.system.loopback import is_loopback_url
 
 if TYPE_CHECKING:
     from koi_lang.llm import providers
@@ -24,6 +25,7 @@ else:
 
 LONG = 20
 DOTENV, ADDRESS = ".env", "_BASE_URL"
+LOCAL_ADDRESS = f"LOCAL{ADDRESS}"
 NOTHING: Mapping[str, str] = MappingProxyType({})
 
 
@@ -82,22 +84,34 @@ class Keys:
 
     def __call__(self, name: str) -> str | None:
         """The value of a variable. A key may be asked for by any variable of its provider. Raises KoiError."""
-        found = next(self.copies(name), None)
-        if found and found.place == DOTENV and name.endswith(ADDRESS):
-            self._require_own_key(found)
+        found = self.find(name)
         return found.value if found else None
 
-    def _require_own_key(self, address: StoredKey) -> None:
-        """Raise SettingsError where `.env`, which may come with a project, would lead a key of the person elsewhere."""
-        provider = address.name.removesuffix(ADDRESS).lower()
+    def find(self, name: str) -> StoredKey | None:
+        """A variable in the place that counts. Raises KoiError."""
+        for found in self.copies(name):
+            if found.place != DOTENV or not name.endswith(ADDRESS) or self._own_key(found) is None:
+                return found
+            if not _needs_no_trust(found):
+                raise _leads_elsewhere(found)
+        return None
+
+    @property
+    def notes(self) -> list[str]:
+        """What of `.env` does not count, a line each: an address here that would get a key from elsewhere."""
+        return [
+            f"`{found.name}` in `.env` does not count, since `{key.name}` is from elsewhere ({key.place}); "
+            f"`export {found.name}=…` if the key is for that address"
+            for found in self.copies(LOCAL_ADDRESS)
+            if _needs_no_trust(found) and (key := self._own_key(found)) is not None
+        ]
+
+    def _own_key(self, address: StoredKey) -> StoredKey | None:
+        """The key of the person that an address in `.env`, which may come with a project, would lead elsewhere."""
+        provider = _provider_at(address)
         names = next((row.keys for row in providers.PROVIDERS if row.name == provider), ())
         key = next((copy for name in names for copy in self.copies(name)), None)
-        if key is not None and key.place != DOTENV:
-            message = (
-                f"`{address.name}` in `.env` would send the key of `{provider}` from elsewhere to `{address.value}`"
-            )
-            help = f"If you trust that address, write the key into `.env`, too, or `export {address.name}=…`."
-            raise SettingsError(message, help=help)
+        return key if key is not None and key.place != DOTENV else None
 
     def learn(self, name: str, secret: str) -> None:
         """Keep a secret that came up meanwhile, such as a token, out of all that is shown and written."""
@@ -130,3 +144,21 @@ class Keys:
                 return made
             self._redactor = made
         return self._redactor
+
+
+def _provider_at(address: StoredKey) -> str:
+    return address.name.removesuffix(ADDRESS).lower()
+
+
+def _needs_no_trust(address: StoredKey) -> bool:
+    """Whether nobody was asked about an address: one in `.env`, for a server of this machine."""
+    is_local = address.place == DOTENV and address.name == LOCAL_ADDRESS
+    return is_local and is_loopback_url(address.value)
+
+
+def _leads_elsewhere(address: StoredKey) -> SettingsError:
+    """The error for an address in `.env` that the person agreed to, and that has no key beside it."""
+    provider = _provider_at(address)
+    message = f"`{address.name}` in `.env` would send the key of `{provider}` from elsewhere to `{address.value}`"
+    help = f"If you trust that address, write the key into `.env`, too, or `export {address.name}=…`."
+    return SettingsError(message, help=help)
