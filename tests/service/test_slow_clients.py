@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import socket
+import time
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from typing import Any
@@ -168,6 +169,19 @@ def test_a_body_that_comes_takes_its_time(monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setattr(listening, "PATIENCE_S", 0.3)
 
     assert with_server(lambda port, app: ask(port, body=b"x" * 10_000, wait_s=0.1)).endswith(b"here")
+
+
+def test_a_late_loop_cuts_off_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What came while the server could not read counts."""
+    monkeypatch.setattr(listening, "PATIENCE_S", 0.3)
+
+    async def scenario(port: int, app: Starlette) -> bytes:
+        asking = asyncio.create_task(ask(port, body=b"x" * 3000, wait_s=0.1))
+        await asyncio.sleep(0.05)
+        time.sleep(0.4)
+        return await asking
+
+    assert with_server(scenario).endswith(b"here")
 
 
 def test_connections_that_are_waited_for_make_room(monkeypatch: pytest.MonkeyPatch) -> None:
