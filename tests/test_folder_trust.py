@@ -256,3 +256,59 @@ def test_without_a_place_to_keep_it_nobody_trusts(project: Project) -> None:
 
     assert (1, True) == (done.returncode, "error: the folder is not trusted: " in done.stderr), done.stderr
     assert "Make it writable, or set `KOI_CONFIG_DIR`" in done.stderr
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["", "runs", "registry", "snapshots", "code", "outputs", "live", "registry/registry.sqlite", "chat", "key"],
+)
+def test_links_below_the_state_folder_are_not_followed(project: Project, name: str) -> None:
+    """What a folder of a stranger brings leads nothing that Koi keeps elsewhere; the run tells why it keeps nothing."""
+    outside, link = project.folder / "outside", project.folder / "inside/.koi" / name
+    (outside if "." not in name and name != "key" else outside.parent).mkdir(exist_ok=True)
+    (outside if "." in name or name == "key" else outside / "notes").write_text("")
+    link.parent.mkdir(parents=True, exist_ok=True)
+    link.symlink_to(outside)
+    before = {path: path.stat().st_mtime_ns for path in (outside, *outside.glob("**/*"))}
+    inside = Project(project.folder / "inside")
+    inside.write(
+        "a.koi",
+        """
+        import "std/files"
+        role R { can execute, can registry:write, can registry:read }
+        agent Main : R {
+          on go() {
+            try { await this.registry.set("a", 1) } catch (error) { console.log(error.message) }
+            await writeFile("b.txt", "of the run")
+            return await this.callAction("shell", { command: "seq 100000", description: "x" })
+          }
+        }
+        run Main.go()
+        """,
+    )
+
+    ran = inside.koi("run", "a.koi", "--allow", "**")
+    typed = inside.koi("run", "-c", "console.log(7)")
+
+    assert (0, "7\n") == (typed.returncode, typed.stdout), typed.stderr
+    assert before == {path: path.stat().st_mtime_ns for path in (outside, *outside.glob("**/*"))}
+    assert 0 == ran.returncode, ran.stderr
+    assert "Traceback" not in ran.stderr
+
+
+@pytest.mark.parametrize("name", ["", "sessions", "service.sqlite"])
+def test_a_service_follows_no_link_below_its_state_folder(project: Project, name: str) -> None:
+    """It says which link it is and does not start."""
+    outside = project.folder / "outside"
+    link = project.folder / ".koi" / name
+    link.parent.mkdir(exist_ok=True)
+    link.symlink_to(outside)
+    if "." not in name:
+        outside.mkdir()
+    project.write("a.koi", "role R { can execute }\nagent A : R { on go() { return 1 } }\n")
+
+    done = project.koi("serve", "http", "a.koi", "--http", "127.0.0.1:0")
+
+    assert (2, "Traceback" in done.stderr) == (done.returncode, False), done.stderr
+    assert "link" in done.stderr
+    assert not outside.exists() or [] == [*outside.iterdir()]

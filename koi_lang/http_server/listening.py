@@ -92,14 +92,14 @@ class PatientProtocol(H11Protocol):
         if self._given_up is not None:
             self._given_up.cancel()
         due_s = self.loop.time() + PATIENCE_S
-        self._given_up = self.loop.call_at(due_s, self._judge, due_s, then, *given)
 
-    def _judge(self, due_s: float, then: Callable[..., None], *given: object) -> None:
-        """Look at what has come; wait once more where the loop is late, since not all of it is read then."""
-        if self.loop.time() - due_s > PATIENCE_S / 10:
-            self._wait(then, *given)
-        else:
-            then(*given)
+        def judge() -> None:
+            if self.loop.time() - due_s > PATIENCE_S / 10:  # where the loop is late, not all that came has been read
+                self._wait(then, *given)
+            else:
+                then(*given)
+
+        self._given_up = self.loop.call_at(due_s, judge)
 
     def _give_up(self, cycle: object) -> None:
         """Close the connection, unless a request has begun or a WebSocket has taken it over."""

@@ -20,7 +20,7 @@ from koi_lang.errors import UsageError
 from koi_lang.program import cache
 from koi_lang.program.files import DiskFiles
 from koi_lang.source import Source, Span
-from koi_lang.system.open_folders import STATE_FOLDER
+from koi_lang.system.open_folders import STATE_FOLDER, make_state_folder
 
 # The agent whose handler holds the statements, and its role.
 AGENT, EVENT = "CommandLine", "step"
@@ -122,6 +122,7 @@ def keep(code: str, folder: Path) -> str:
     name = f"{cache.digest(text.encode())[:12]}.koi"
     for place in (folder / STATE_FOLDER / "code", settings.cache_folder() / "code"):
         with suppress(OSError):
+            make_state_folder(place)
             if not (place / name).exists():
                 cache.replace_file(place / name, text.encode())
             return str(place / name)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sqlite3
 from collections.abc import Sequence
 from dataclasses import astuple, dataclass, fields
@@ -9,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from koi_lang.errors import SettingsError, reason
-from koi_lang.system.open_folders import STATE_FOLDER, make_state_folder
+from koi_lang.system.open_folders import STATE_FOLDER, open_state_file
 
 NAME = "service.sqlite"
 
@@ -27,8 +28,7 @@ class Database:
         """That of a project's folder. Raises SettingsError."""
         path = folder / STATE_FOLDER / NAME
         try:
-            make_state_folder(path.parent)
-            path.touch(0o600)
+            os.close(open_state_file(path))
             return cls(path)
         except (OSError, sqlite3.Error) as error:
             cause = reason(error) if isinstance(error, OSError) else str(error)

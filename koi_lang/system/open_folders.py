@@ -28,9 +28,12 @@ REPLACED = frozenset({errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.EISDIR, er
 def make_state_folder(folder: Path, mode: int = 0o777) -> None:
     """Make a folder, with those around it; a new `.koi` among them is ignored by git as a whole. Raises OSError.
 
-    One that exists is left as it is, so that a project may track parts of it.
+    One that exists is left as it is, so that a project may track parts of it. A link, which may be a stranger's, is not
+    followed: neither `.koi` nor a folder in it is one.
     """
-    for each in (folder, *folder.parents):
+    for each in (folder, *folder.parents) if STATE_FOLDER in folder.parts else ():
+        if each.is_symlink():
+            raise OSError(errno.ELOOP, f"`{each.name}` is a link, which is not followed", str(each))
         if each.name == STATE_FOLDER:
             with suppress(FileExistsError):
                 each.parent.mkdir(parents=True, exist_ok=True)
@@ -38,7 +41,14 @@ def make_state_folder(folder: Path, mode: int = 0o777) -> None:
                 rule = each / ".gitignore"
                 rule.touch(0o600)
                 rule.write_text("*\n", "utf-8")
+            break
     folder.mkdir(mode, parents=True, exist_ok=True)
+
+
+def open_state_file(path: Path) -> int:
+    """The descriptor of a file below `.koi`, made for its owner where it is missing. Raises OSError for a link."""
+    make_state_folder(path.parent)
+    return os.open(path, os.O_RDWR | os.O_CREAT | UNFOLLOWED, 0o600)
 
 
 def resolve_links(path: Path) -> Path:

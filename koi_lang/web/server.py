@@ -14,6 +14,7 @@ from koi_lang.errors import SettingsError, UsageError, reason
 from koi_lang.http_server.address import Address
 from koi_lang.http_server.listening import serve_app
 from koi_lang.service.host import hosting
+from koi_lang.service.hosted import session_folder
 from koi_lang.service.job_service import serving_jobs
 from koi_lang.service.programs import Programs
 from koi_lang.service.users import Users
@@ -22,7 +23,7 @@ from koi_lang.settings.service import ServiceSettings
 from koi_lang.system.capacity import raise_file_limit
 from koi_lang.system.date_and_place import local_zone
 from koi_lang.system.file_locks import try_lock
-from koi_lang.system.open_folders import STATE_FOLDER, make_state_folder
+from koi_lang.system.open_folders import STATE_FOLDER, make_state_folder, open_state_file
 from koi_lang.web.app import make_app
 
 
@@ -84,8 +85,8 @@ async def sole_service(folder: Path) -> AsyncIterator[None]:
     """
     path = folder / STATE_FOLDER / NAME
     try:
-        make_state_folder(path.parent)
-        held = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+        make_state_folder(session_folder(folder, ""))
+        held = open_state_file(path)
     except OSError as error:
         raise SettingsError(f"`{path}` cannot be used: {reason(error)}") from error
     try:

@@ -177,8 +177,7 @@ def test_a_late_loop_cuts_off_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
 
     async def scenario(port: int, app: Starlette) -> bytes:
         asking = asyncio.create_task(ask(port, body=b"x" * 3000, wait_s=0.1))
-        await asyncio.sleep(0.05)
-        time.sleep(0.4)
+        asyncio.get_running_loop().call_later(0.05, time.sleep, 0.4)
         return await asking
 
     assert with_server(scenario).endswith(b"here")

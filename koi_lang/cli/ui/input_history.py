@@ -8,7 +8,7 @@ from pathlib import Path
 
 from prompt_toolkit.history import FileHistory
 
-from koi_lang.system.open_folders import STATE_FOLDER, make_state_folder
+from koi_lang.system.open_folders import STATE_FOLDER, open_state_file
 
 CHAT = "chat-history"
 # Characters of the file; what is older is left out when it is read.
@@ -49,8 +49,7 @@ class InputHistory(FileHistory):
     def store_string(self, string: str) -> None:
         """Write what was typed, without secrets."""
         try:
-            make_state_folder(self._path.parent)
-            os.close(os.open(self._path, os.O_WRONLY | os.O_CREAT, 0o600))
+            os.close(open_state_file(self._path))
             super().store_string(self._redact(string))
         except OSError:  # a folder that cannot be written is no reason to end a conversation
             return

@@ -213,7 +213,7 @@ class Writer:
 
 def _open_locked(path: Path, *, is_new: bool) -> int:
     """A journal to write, locked; a new one with its folder. Raises OSError, JournalError when it is being written."""
-    if is_new and not path.parent.is_dir():
+    if is_new and (not path.parent.is_dir() or path.parent.is_symlink() or path.parents[1].is_symlink()):
         make_state_folder(path.parent)
     flags = os.O_WRONLY | os.O_APPEND | getattr(os, "O_BINARY", 0)
     file = os.open(path, flags | (os.O_CREAT | os.O_EXCL if is_new else 0), 0o600)

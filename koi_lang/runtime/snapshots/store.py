@@ -67,10 +67,7 @@ class SnapshotStore:
         """That of a project, made where there is none yet. Raises AgentError."""
         store = SnapshotStore(snapshots_folder(project))
         try:
-            for each in (store.folder.parent, store.folder):
-                make_state_folder(each, 0o700)
-                if each.is_symlink():
-                    raise OSError(f"`{each.name}` is a link")
+            make_state_folder(store.folder, 0o700)
             for name in ("objects", "runs", "staging"):
                 (store.folder / name).mkdir(mode=0o700, exist_ok=True)
             _write_once(store.folder / ".gitignore", b"*\n")

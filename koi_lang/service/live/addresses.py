@@ -74,8 +74,7 @@ def listen(path: Path) -> socket.socket:
 
 def _make_folder(folder: Path) -> None:
     """Have a folder of the person's own. Raises OSError."""
-    if not folder.parent.is_dir():
-        make_state_folder(folder.parent)
+    make_state_folder(folder.parent)
     with suppress(FileExistsError):
         folder.mkdir(mode=0o700)
     status = os.lstat(folder)
