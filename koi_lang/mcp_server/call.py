@@ -224,10 +224,14 @@ class ClientHost:
         return await _call_to_ask(question).fill(question, form)
 
     async def approve(self, request: ApprovalRequest) -> ApprovalDecision:
-        """Ask the person at the client that has started this server; others have no say about this machine."""
+        """Ask the person at the client that has started this server; others have no say about this machine.
+
+        Raises:
+            NobodyToAskError: there is none, or the client cannot ask.
+        """
         call = calling.get()
         if call is None or not call.approves:
-            return ApprovalDecision("no")
+            raise NobodyToAskError(f"nobody can be asked for permission to {request.what}")
         return decision_of(await call.fill(approval_text(request), approval_form(request)))
 
     async def secret(self, name: str) -> str:

@@ -155,8 +155,10 @@ class Client:
         return choose_option(answer.strip(), options)
 
     async def approve(self, request: ApprovalRequest) -> ApprovalDecision:
-        """Ask for permission; no answer is a no."""
+        """Ask for permission. Raises NobodyToAskError when the client gives no answer, or none in time."""
         given = await self._request(APPROVAL, **approval_fields(request))
+        if given.text is None:
+            raise NobodyToAskError(f"nobody answers whether to {request.what}")
         allowed: Approval = "yes" if given.text == "yes" else "always" if given.text == "always" else "no"
         return ApprovalDecision(allowed, given.reason)
 

@@ -45,8 +45,8 @@ class Audience:
         raise self.trial.miss(message, "add the answer to `given person answers [ … ]`.")
 
     async def approve(self, request: ApprovalRequest) -> ApprovalDecision:
-        """Nothing is allowed."""
-        return ApprovalDecision("no")
+        """Refuse: there is nobody."""
+        raise NobodyToAskError(f"nobody can be asked in a test for permission to {request.what}")
 
     async def secret(self, name: str) -> str:
         """Refuse: there is nobody."""

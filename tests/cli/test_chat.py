@@ -257,6 +257,8 @@ def test_questions_of_a_pipe(project: Project) -> None:
 
     assert ("Hi Ada\nend\n", False) == (outcome.stdout, (project.folder / "ran").exists())
     assert "nobody can be asked; see `--allow`" in outcome.stderr
+    journal = (project.folder / ".koi" / "runs" / f"{runs(project)[0]}.jsonl").read_text("utf-8")
+    assert ("did not allow" in journal, "nobody can be asked to allow `echo ran > ran`" in journal) == (False, True)
     assert (1, True) == (outcome.returncode, "error: nobody answers `Name?`: standard input has" in outcome.stderr)
 
 

@@ -17,7 +17,8 @@ PROGRAM = """
 LIST = {"intent": "shell", "command": "ls", "description": "see", "id": "s"}
 LOOK = {"intent": "shell", "command": "pwd", "description": "see"}
 DONE = {"intent": "return", "data": {}}
-LINE = "nobody can be asked to allow `ls`, so it was not run; `--allow run` allows commands beforehand\n"
+HELP = '`--allow "run:ls"` allows it beforehand, and so does `[permissions] allow` in `koi.toml`\n'
+LINE = f"nobody can be asked to allow `ls`, so it was not run; {HELP}"
 
 
 @pytest.mark.parametrize(("words", "told"), [((), LINE), (("--quiet",), ""), (("--allow", "shell"), "")])

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -15,11 +17,12 @@ from koi_lang.runtime.guards.access_rules import parse_rule
 from koi_lang.runtime.guards.commands import command_permission, place_of
 from koi_lang.runtime.guards.permissions import Permissions, Restrictions, Trust
 from koi_lang.runtime.guards.policy import SOURCES, Access, CallConditions, Policy, Refusal, held_to
-from koi_lang.runtime.host import ApprovalDecision, ApprovalRequest, SilentHost
+from koi_lang.runtime.host import ApprovalDecision, ApprovalRequest, NobodyAllowsError, SilentHost
 from koi_lang.runtime.plan_mode import PlanMode
 
 READER, NOBODY = Role("Reader", ("read",)), Role("Nobody", ())
 GIT = command_permission("git push", place_of(None, Path()))
+PASTED = command_permission("echo $(id)", place_of(None, Path()))
 # What each source says of a command that all of them have an opinion about.
 SAID = {
     "plan_mode": "plan mode",
@@ -88,6 +91,27 @@ def test_where_nobody_says_anything() -> None:
     assert policy.verdict(Access()).outcome == "ask"
     with pytest.raises(PermissionDeniedError, match=r"^nobody can be asked to let an agent dig, so it was not done$"):
         asyncio.run(policy.require(Access(request=request)))
+
+
+@pytest.mark.parametrize(
+    ("access", "trust", "help"),
+    [
+        (Access(permission=GIT), (), '`--allow "run:git push"` allows it beforehand, and so does `[permissions] allow'),
+        (Access(permission=PASTED), (), '`--allow "run"` allows it beforehand'),
+        (Access(rule="mcp:files:read"), (), '`--allow "mcp:files:read"` allows it beforehand, and so does `[mcp.files'),
+        (Access(rule="mcp:files:$(id)"), (), '`--allow "mcp:SERVER:TOOL"` allows it beforehand'),
+        (Access(permission=GIT), (("push", "ask"),), 'No rule allows it beforehand, since `[trust] push = "ask"` has'),
+        (Access(), (), ""),
+    ],
+)
+def test_what_to_do_where_nobody_can_be_asked(access: Access, trust: Any, help: str) -> None:
+    """The rule is shown where it would count, and where pasting it into a shell starts nothing."""
+    policy = Policy(SilentHost(), Permissions(restrictions=Restrictions(trust=Trust(trust))))
+
+    with pytest.raises(NobodyAllowsError) as refused:
+        asyncio.run(policy.require(replace(access, request=ApprovalRequest("dig"))))
+
+    assert (refused.value.help or "").startswith(help)
 
 
 class Listening(SilentHost):

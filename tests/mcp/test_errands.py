@@ -86,7 +86,7 @@ def test_no_model_without_the_person(shelf: Shelf) -> None:
     """Where nobody can be asked the server is refused, and no model hears of it."""
     played = shelf.code(SAMPLE)
 
-    assert ({"code": -1, "message": "the person did not allow it"}, 0) == (played.result, len(played.requests))
+    assert ({"code": -1, "message": "nobody can be asked to allow it"}, 0) == (played.result, len(played.requests))
 
 
 def test_a_budget_bounds_what_servers_ask(shelf: Shelf) -> None:

@@ -200,7 +200,7 @@ def test_errors_have_the_words_of_the_terminal(place: Place, server: Listening) 
         ("add", {"amount": "x"}, "`amount` must be a number, not 'x'"),
         ("add", {}, "`amount` is missing\n  = help: It takes (amount: number, note?: string)."),
         ("knot", {}, "Converting circular structure to JSON"),
-        ("shell", {}, "the person did not allow `echo x > made.txt`"),
+        ("shell", {}, "nobody can be asked to allow `echo x > made.txt`"),
         ("ask", {}, "error: nobody can answer: Which? "),
         ("ask", {}, "\n   = help: Use a client that supports elicitation."),
     ],

@@ -148,7 +148,7 @@ def test_a_denied_check_is_denied_again(project: Project) -> None:
 
     assert (77, False) == (denied.returncode, (project.folder / "runs").exists())
     assert "nobody can be asked to allow `python -m pytest`, so it was not run" in denied.stderr
-    assert "help: `--allow run` allows commands beforehand." in denied.stderr
+    assert 'help: `--allow "run:python -m pytest"` allows it beforehand, and so does' in denied.stderr
     assert "Traceback" not in denied.stderr + replayed.stderr
 
 

@@ -66,11 +66,8 @@ async def ask_process(this: Agent, address: CommandAddress, text: Any) -> str:
     command, folder = " ".join(address.words), this.run.folder
     place = commands.place_of(None, folder)
     request = ApprovalRequest(f"start the agent `{command}`, outside of the sandbox", text, agent=this.name)
-    help = f'`--allow "run:{command}"` allows it beforehand.'
     permission = commands.command_permission(command, place)
-    start = Access(
-        f"`{command}`", request, permission, bounds=bounds(), needs="execute", changes=True, done="run", help=help
-    )
+    start = Access(f"`{command}`", request, permission, bounds=bounds(), needs="execute", changes=True, done="run")
 
     async def decide(call: dict[str, Any]) -> bool:
         try:

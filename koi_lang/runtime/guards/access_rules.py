@@ -114,8 +114,8 @@ class WantedAccess:
 
     @property
     def rule(self) -> str:
-        """The rule that allows this and nothing else, where no sign of it means more than itself."""
-        return f"{self.kind}:{self.subject}"
+        """The rule that allows this, and nothing else where no sign of it means more than itself."""
+        return self.kind if self.is_outside else f"{self.kind}:{self.subject}"
 
     def paths(self) -> Iterator[str]:
         """The words of a command that may be paths from the folder of the project."""

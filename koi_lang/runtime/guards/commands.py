@@ -133,8 +133,7 @@ async def permit_command(run: RunPort, command: Command) -> Command:
     permission = command_permission(command.text, command.place, command.usual)
     subject = permission.lasting_words
     request = ApprovalRequest(f"run {subject}{confined}", clip_text(command.why, MAX_DESCRIBED), command.agent)
-    help = "`--allow run` allows commands beforehand."
-    await run.policy.require(Access(subject, request, permission, done="run", help=help))
+    await run.policy.require(Access(subject, request, permission, done="run"))
     return replace(command, sandbox=sandbox, network=network)
 
 

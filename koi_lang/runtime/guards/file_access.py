@@ -45,5 +45,4 @@ def access_to(request: ApprovalRequest, permission: Permission, *, is_open: bool
     Args:
         is_open: whether it is open to everybody whom no rule stops, as all is to the code of an author.
     """
-    help = None if permission.access is None else f'`--allow "{permission.access.rule}"` allows it beforehand.'
-    return Access(request=request, permission=permission, is_open=is_open, help=help)
+    return Access(request=request, permission=permission, is_open=is_open)

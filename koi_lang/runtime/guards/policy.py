@@ -8,6 +8,7 @@ be done can be shown without doing it, as `koi audit` does.
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
 
 
 NO, YES = "no", "yes"
+# A rule that a shell leaves as it is, and that means itself.
+PLAIN_RULE = re.compile(r"[\w ./:=,@%+-]{1,100}", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +85,7 @@ class Access:
         closed: why what describes it, such as the grants of a server, closes it; None where nothing does.
         is_open: whether it is done where no source says anything, rather than the person asked.
         done: what would have been done to it, for refusals: "run", "used".
-        help: how it is allowed beforehand.
+        rule: the rule that allows it, where its permission does not say so.
     """
 
     subject: str = ""
@@ -96,7 +99,7 @@ class Access:
     closed: Refusal | None = None
     is_open: bool = False
     done: str = "done"
-    help: str | None = None
+    rule: str = ""
 
 
 def action_access(
@@ -167,7 +170,7 @@ class Policy:
         try:
             decision = await self._host.approve(shown)
         except NobodyToAskError:
-            return Verdict("unanswered")
+            return Verdict("unanswered", help=verdict.help)
         if decision.answer == "always" and permission is not None:
             self.permissions.allow(permission.lasting_rule)
             await _offer_to_keep(self._host, self.permissions, permission)
@@ -191,8 +194,22 @@ def _refusal(access: Access, verdict: Verdict) -> PermissionDeniedError:
     what = "" if access.request is None else visible(access.request.what)
     if verdict.outcome == "unanswered":
         whom = f"allow {visible(access.subject)}" if access.subject else f"let an agent {what}"
-        return NobodyAllowsError(f"nobody can be asked to {whom}, so it was not {access.done}", help=access.help)
+        help = verdict.help or _allow_help(access)
+        return NobodyAllowsError(f"nobody can be asked to {whom}, so it was not {access.done}", help=help)
     return PermissionDeniedError(f"the person did not allow {access.subject or f'to {what}'}{verdict.because}")
+
+
+def _allow_help(access: Access) -> str | None:
+    """How something is allowed beforehand. Models choose parts of the rule, so it has to be safe to paste."""
+    wanted = None if access.permission is None else access.permission.access
+    rule = access.rule or ("" if wanted is None else wanted.rule)
+    if not rule:
+        return None
+    kind = rule.partition(":")[0]
+    if not PLAIN_RULE.fullmatch(rule):
+        rule = "mcp:SERVER:TOOL" if kind == "mcp" else kind
+    section = f"mcp.{rule.split(':')[1]}" if kind == "mcp" else "permissions"
+    return f'`--allow "{rule}"` allows it beforehand, and so does `[{section}] allow` in `koi.toml`.'
 
 
 # ---------------------------------------------------------------- who has a say, the strictest first
@@ -251,7 +268,7 @@ def check_conditions(policy: Policy, access: Access) -> Verdict | None:
         what = access.subject or f"to {visible(permission.rule if access.request is None else access.request.what)}"
         return Verdict("denied", why, f"a condition of this call does not allow {what}: {why}")
     why = next(filter(None, (each.reason_to_ask(permission) for each in held)), "")
-    return Verdict("ask", why) if why else None
+    return _always_ask(why) if why else None
 
 
 def check_given_answers(policy: Policy, access: Access) -> Verdict | None:
@@ -263,9 +280,9 @@ def check_given_answers(policy: Policy, access: Access) -> Verdict | None:
 def check_asking_topics(policy: Policy, access: Access) -> Verdict | None:
     """`[trust] NAME = "ask"` asks the person in spite of allow rules."""
     if line := policy.permissions.trust.find_line("ask", access.topic):
-        return Verdict("ask", f"`{line}` has you asked")
+        return _always_ask(f"`{line}` has you asked")
     reason = "" if access.permission is None else policy.permissions.reason_to_ask_first(access.permission)
-    return Verdict("ask", reason) if reason else None
+    return _always_ask(reason) if reason else None
 
 
 def check_allow_rules(policy: Policy, access: Access) -> Verdict | None:
@@ -302,6 +319,11 @@ def describe_sources() -> list[tuple[str, str]]:
     """Each source with its description, in their order."""
     names = [source.__name__.removeprefix("check_").replace("_", " ") for source in SOURCES]
     return [(name, inspect.getdoc(source) or "") for name, source in zip(names, SOURCES, strict=True)]
+
+
+def _always_ask(reason: str) -> Verdict:
+    """A question that no rule answers."""
+    return Verdict("ask", reason, help=f"No rule allows it beforehand, since {reason}.")
 
 
 def _lacking(access: Access, role: Role, narrowed: str = "") -> Verdict:

@@ -21,7 +21,7 @@ from koi_lang.errors import KoiError
 from koi_lang.llm.messages import Message, Request
 from koi_lang.runtime.concurrency.tasks import together
 from koi_lang.runtime.forms import Form
-from koi_lang.runtime.guards.policy import Access
+from koi_lang.runtime.guards.policy import Access, Verdict
 from koi_lang.runtime.host import ApprovalRequest, NobodyToAskError, clip_text
 from koi_lang.runtime.mcp.caller import Caller
 from koi_lang.runtime.mcp.permissions import model_permission
@@ -68,21 +68,25 @@ class ClientRequests:
         self, caller: Caller, params: CreateMessageRequestParams
     ) -> CreateMessageResult | ErrorData:
         request = _request(params)
-        if not await self._may_ask_model(caller, request):
-            return ErrorData(code=REFUSED, message="the person did not allow it")
+        verdict = await self._may_ask_model(caller, request)
+        if not verdict.is_allowed:
+            why = (
+                "nobody can be asked to allow it" if verdict.outcome == "unanswered" else "the person did not allow it"
+            )
+            return ErrorData(code=REFUSED, message=why)
         models = caller.agent.run.models
         async with models.stream_answer(caller.agent, request, caller.spending) as arriving:
             text = await arriving.text()
         content, model = TextContent(type="text", text=text), models.of(caller.agent).model
         return CreateMessageResult(role="assistant", content=content, model=model, stop_reason="endTurn")
 
-    async def _may_ask_model(self, caller: Caller, request: Request) -> bool:
+    async def _may_ask_model(self, caller: Caller, request: Request) -> Verdict:
         run = caller.agent.run
         text = one_line(" / ".join([request.system, *(message.text for message in request.messages)]), MAX_SHOWN)
         what = f"let the MCP server `{self._server}` ask its model"
         wanted = ApprovalRequest(what, text, caller.agent.name)
         access = Access(request=wanted, permission=model_permission(self._server))
-        return (await run.policy.decide(access)).is_allowed
+        return await run.policy.decide(access)
 
     # ------------------------------------------------------------ the person
 

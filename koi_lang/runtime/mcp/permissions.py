@@ -92,7 +92,7 @@ class ServerAccess:
             closed=self._find_refusal(agent, name, kind),
             is_open=not covers(self.rules.ask, name, kind),
             done="used",
-            help=f'`--allow "mcp:{server}:{named}"` allows it beforehand.',
+            rule=f"mcp:{server}:{named}",
         )
         await agent.run.policy.require(access)
 
