@@ -154,8 +154,8 @@ KNOWN: Sequence[Known] = (
           told=r"\.length is expected|hasOwnProperty\('length'\)|has length property"),
     Known("a name that is read in the head of its loop, or set before its `let`, is no error", 10,
           names="fordecl-tdz|scope-(?:body|head)-lex|before-initialization|closure-inside-next"),
-    Known("`var` is `let`: it counts between its braces", 9,
-          names="var-none|head-var-bound|scope-name-var|S12.6.4_A7_T2"),
+    Known("`var` is `let`: it counts between its braces, and behind its declaration", 10,
+          names="var-none|head-var-bound|scope-name-var|S12.6.4_A7_T2|S12.2_A4"),
     Known("`return` and `async` take what stands on the next line", 5,
           names="asi/|no-line-terminator|async-lineterminator"),
     Known("searches with the flag `u` take what JavaScript refuses", 11, names="unicode_restricted|u-unicode-esc"),
@@ -164,9 +164,10 @@ KNOWN: Sequence[Known] = (
     Known("the order in which arguments are converted, and values that say what they are by steps", 12,
           names="fp-evaluation|year-offset|Error/constructor|lastindex-access|toPrecision/nan|return-abrupt|pos-coerce"
           "|computed-reference|11.2.3-3_3|S8.12.8|string-entry-primitive|hasOwn/hasown.js|replacer-array|toLocaleString"),
-    Known("not looked into yet", 7,
-          names="JSON/15.12-0-4|race/S25|string-replace-nocaptures|rhs-regexp|line-continuation|evaluation-body"
-          "|yield/"),
+    Known("`yield` directly before a slash is a name", 1, names="yield/rhs-regexp"),
+    Known("members of `JSON` and `Math` are listed", 1, names="JSON/15.12-0-4"),
+    Known("a rejected promise that nobody handles fails the run, as in Node", 1,
+          names="async-function/evaluation-body"),
 )  # fmt: skip
 
 

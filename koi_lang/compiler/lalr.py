@@ -9,12 +9,13 @@ from functools import cache, partial
 from hashlib import sha256
 from typing import Any
 
-from lark import Lark, TextSlice, Tree
+from lark import Lark, TextSlice, Token, Tree
 from lark.exceptions import UnexpectedInput
 
 from koi_lang import settings
 from koi_lang.compiler import nodes as n
 from koi_lang.compiler.build import Builder, BuildError
+from koi_lang.compiler.literals import unescape
 from koi_lang.compiler.syntax_errors import Surroundings, explain, explain_neighbours, nested_too_deeply
 from koi_lang.diagnostics import Diagnostic, LabeledSpan
 from koi_lang.source import Source, Span
@@ -122,7 +123,18 @@ def _lark() -> tuple[Lark, Builder]:
     """The parser with its builder; its tables are kept in the cache folder."""
     builder = Builder()
     text = resources.grammar().read_text("utf-8")
-    return Lark(text, transformer=builder, cache=_tables(text), **OPTIONS), builder
+    readers = dict.fromkeys(("NAME", "WORD"), _in_letters)
+    return Lark(text, transformer=builder, cache=_tables(text), lexer_callbacks=readers, **OPTIONS), builder
+
+
+def _in_letters(token: Token) -> Token:
+    """A name in whose spelling numbers stand for letters; one that is reserved is a mere word."""
+    if "\\" not in token:
+        return token
+    spelling = unescape(token)
+    name = _token_parser().get_terminal("NAME").pattern.to_regexp()
+    is_name = token.type == "NAME" and re.fullmatch(name, spelling) is not None
+    return token.update("NAME" if is_name else "WORD", spelling)
 
 
 @cache

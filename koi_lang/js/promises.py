@@ -224,7 +224,8 @@ def _all_settled(values: Value) -> Promise:
 
 @STATICS.add_as("race")
 def _race(values: Value) -> Promise:
-    return spawn(_wait_first([to_promise(value) for value in iterate(values)]))
+    promises = [to_promise(value) for value in iterate(values)]
+    return spawn(_wait_first(promises)) if promises else _pending()
 
 
 @STATICS.add_as("any")
@@ -277,8 +278,6 @@ def _outcome(promise: Promise) -> dict[str, Value]:
 
 async def _wait_first(promises: list[Promise]) -> Value:
     futures = [promise.future for promise in promises]
-    if not futures:
-        return await asyncio.get_running_loop().create_future()
     done, _ = await asyncio.wait(futures, return_when=asyncio.FIRST_COMPLETED)
     return next(future for future in futures if future in done).result()
 

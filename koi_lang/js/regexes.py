@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 else:
     regex_translation = lazy_module("koi_lang.js.regex_translation")
 
+# What stands for a part of a match in the text that takes its place.
+MARK = re.compile(r"\$(?:(\$)|(&)|(`)|(')|(\d\d?)|<([^>]*)>)")
+
 
 class RegExpValue:
     """A regular expression; `lastIndex` counts characters."""
@@ -203,8 +206,7 @@ def _calling(replacement: Value) -> Callable[[re.Match[str]], str]:
 def _filling(replacement: str) -> Callable[[re.Match[str]], str]:
     if "$" not in replacement:
         return lambda found: replacement
-    marks = re.compile(r"\$(?:(\$)|(&)|(`)|(')|(\d\d?)|<([^>]*)>)")
-    return lambda found: marks.sub(lambda mark: _expand_mark(mark, found), replacement)
+    return lambda found: MARK.sub(lambda mark: _expand_mark(mark, found), replacement)
 
 
 def _expand_mark(mark: re.Match[str], found: re.Match[str]) -> str:
@@ -212,7 +214,9 @@ def _expand_mark(mark: re.Match[str], found: re.Match[str]) -> str:
         return _expand_number(mark, found)
     if mark[6] is not None:
         groups = named_captures(found)
-        return mark[0] if groups is undefined else _or_empty(groups.get(mark[6], undefined))
+        if groups is undefined:  # there are no names, so that these are marks like others
+            return f"$<{MARK.sub(lambda inner: _expand_mark(inner, found), mark[6])}>"
+        return _or_empty(groups.get(mark[6], undefined))
     before, after = found.string[: found.start()], found.string[found.end() :]
     return {"$$": "$", "$&": found[0], "$`": before, "$'": after}[mark[0]]
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import unicodedata
 
+from koi_lang.compiler.literals import unescape
 from koi_lang.compiler.syntax_errors.context import Failure, Hint, SyntaxHelp, hint
 from koi_lang.source import Span
 
@@ -73,7 +74,7 @@ def letter(failure: Failure) -> SyntaxHelp | None:
         const groesse = 1
     """
     piece = failure.piece()
-    strange = next((character for character in piece.text if not character.isascii()), None)
+    strange = next((character for character in unescape(piece.text) if not character.isascii()), None)
     if piece.kind not in ("word", "number") or strange is None:
         return None
     message = f"the name {failure.excerpt} has the letter `{strange}`"
@@ -126,9 +127,9 @@ def dollar(failure: Failure) -> SyntaxHelp | None:
         const item = 1
     """
     piece = failure.piece()
-    if piece.kind != "word" or "$" not in piece.text:
+    if piece.kind != "word" or "$" not in unescape(piece.text):
         return None
-    better = piece.text.replace("$", "") or "value"
+    better = unescape(piece.text).replace("$", "") or "value"
     better = f"_{better}" if better[0].isdigit() else better
     return SyntaxHelp(f"the name {failure.excerpt} has a `$`", failure.span, f"write `{better}`.")
 
