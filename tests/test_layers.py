@@ -15,7 +15,7 @@ from lark.grammar import Rule
 from koi_lang.compiler import nodes, scope
 from koi_lang.compiler.build import Builder
 from koi_lang.compiler.rules import members
-from koi_lang.js import arrays, strings
+from koi_lang.js import arrays, number_object, strings
 from koi_lang.js.globals import GLOBALS
 from koi_lang.js.properties import names_of
 from koi_lang.runtime import prelude
@@ -235,6 +235,7 @@ def test_members_of_globals_are_known() -> None:
     }
     assert members.OF_TEXTS == {*strings.METHODS, "length"}
     assert members.OF_LISTS == {*arrays.METHODS, "length"}
+    assert {*number_object.METHODS} == members.OF_NUMBERS
     assert not members.OF_TEXTS & members.FOREIGN_OF_TEXTS.keys()
     assert not members.OF_LISTS & members.FOREIGN_OF_LISTS.keys()
 

@@ -129,9 +129,9 @@ def test_permissions_of_actions_are_known() -> None:
 @pytest.mark.parametrize(
     "code",
     [
-        "if (args.a) { this.state.names = [] } this.state.names.push(1)",
-        "this.state.names?.push(1)",
-        "Object.assign(this.state, args) this.state.names.push(1)",
+        "if (args.a) { this.state.names = [] } this.state.names.push('a')",
+        "this.state.names?.push('a')",
+        "Object.assign(this.state, args) this.state.names.push('a')",
         "return this.state.names",
     ],
 )

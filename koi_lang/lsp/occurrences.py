@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 
 from koi_lang.compiler import nodes as n
 from koi_lang.compiler.analysis import Analysis
+from koi_lang.compiler.rules.kinds import skill_calls
 from koi_lang.compiler.rules.program import AnalysedProgram, handlers, prompts_in, prompts_of
 from koi_lang.compiler.rules.scopes import is_state
 from koi_lang.compiler.rules.sends import targets
-from koi_lang.compiler.rules.skills import skill_calls
 from koi_lang.compiler.rules.state import fields_of
 from koi_lang.compiler.rules.tests import agent_of, handler_calls
 from koi_lang.compiler.scope import Resolution, ScopeVariable

@@ -24,7 +24,6 @@ from koi_lang.compiler.rules import (
     flow,
     jobs,
     limits,
-    lists,
     models,
     names,
     needs,
@@ -39,7 +38,6 @@ from koi_lang.compiler.rules import (
     roles,
     sends,
     servers,
-    skills,
     spelling,
     state,
     templates,
@@ -57,8 +55,8 @@ __all__ = ["check", "explanation", "explanations"]
 
 # Each of these enters its rules into the table when it is imported.
 MODULES = (
-    names, actions, access, duplicates, variables, sends, skills, unused, flow, promises, prompts, templates, agents,
-    models, spelling, tests, evals, types, state, roles, objects, payloads, results, limits, lists, placeholders,
+    names, actions, access, duplicates, variables, sends, unused, flow, promises, prompts, templates, agents,
+    models, spelling, tests, evals, types, state, roles, objects, payloads, results, limits, placeholders,
     servers, needs, jobs, phases, prose,
 )  # fmt: skip
 

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from functools import lru_cache
 
 from koi_lang.compiler import nodes as n
 from koi_lang.compiler.analysis import Analysis
-from koi_lang.compiler.rules.kinds import WORDS, class_of, kind_of
+from koi_lang.compiler.rules.kinds import WORDS, value_types
 from koi_lang.compiler.rules.members import (
     FOREIGN_OF_LISTS,
     FOREIGN_OF_TEXTS,
@@ -15,18 +14,17 @@ from koi_lang.compiler.rules.members import (
     OF_AGENTS,
     OF_ALL,
     OF_INSTANCES,
+    OF_KINDS,
     OF_LISTS,
     OF_TEXTS,
 )
 from koi_lang.compiler.rules.program import AnalysedProgram, handlers, is_named, is_variable
-from koi_lang.compiler.rules.results import value_types
 from koi_lang.compiler.rules.state import fields_of
 from koi_lang.compiler.rules.table import Report, rule
 from koi_lang.compiler.rules.tests import agent_of
 from koi_lang.compiler.walk import Enclosing
 from koi_lang.diagnostics import SLIP_IN_FOUR, nearest
 
-OF_VALUES = OF_LISTS | OF_TEXTS
 # What functions have, which some of these objects are.
 OF_FUNCTIONS = frozenset({"name", "length", "apply", "bind", "call"})
 
@@ -67,37 +65,38 @@ def unknown_member(file: Analysis, report: Report) -> None:
 
 
 def _check_kind(member: n.Member, around: Enclosing, file: Analysis, report: Report) -> None:
-    """Report what no instance of a class has, and what is nearly a member of every list or text."""
-    made = class_of(member.object, around, file, report.program)
-    if made is not None and member.name not in OF_INSTANCES[made]:
-        near, article = nearest(member.name, sorted(OF_INSTANCES[made])), "an" if made[0] == "A" else "a"
-        listed = ", ".join(f"`{name}`" for name in sorted(OF_INSTANCES[made])[:8])
-        help = f"did you mean `{near}`?" if near else f"it has {listed}{', …' if len(OF_INSTANCES[made]) > 8 else ''}."
-        fixes = report.replacement(member.name_span, near)
-        report.add(member.name_span, f"{article} `{made}` has no `{member.name}`", help=help, fixes=fixes)
+    """Report what no instance of a class has, and no value of a kind."""
+    types = report.program.for_file(value_types, file)
+    made = types.class_of(member.object, around)
     if made is not None:
+        if member.name not in OF_INSTANCES[made]:
+            near, article = nearest(member.name, sorted(OF_INSTANCES[made])), "an" if made[0] == "A" else "a"
+            listed = ", ".join(f"`{name}`" for name in sorted(OF_INSTANCES[made])[:8])
+            listed += ", …" * (len(OF_INSTANCES[made]) > 8)
+            help = f"did you mean `{near}`?" if near else f"it has {listed}."
+            fixes = report.replacement(member.name_span, near)
+            report.add(member.name_span, f"{article} `{made}` has no `{member.name}`", help=help, fixes=fixes)
         return
-    if member.name in FOREIGN_OF_TEXTS or member.name in FOREIGN_OF_LISTS:
-        types = report.program.for_file(value_types, file)
-        kind = kind_of(member.object, around, file, report.program) or types.kind_of(member.object, around)
-        instead = {"array": FOREIGN_OF_LISTS, "string": FOREIGN_OF_TEXTS}.get(kind or "", {}).get(member.name)
-        if kind is not None and instead is not None:
-            report.add(member.name_span, f"{WORDS[kind]} has no `{member.name}`", help=f"write {instead}.")
-            return
-    if member.name in OF_VALUES or not _is_near(member.name):
+    kind = types.kind_of(member.object, around)
+    if kind is None or kind not in OF_KINDS or member.name in OF_KINDS[kind]:
         return
-    kind = kind_of(member.object, around, file, report.program)
-    known = OF_LISTS if kind == "array" else OF_TEXTS if kind == "string" else frozenset[str]()
-    near = nearest(member.name, sorted(known), alike=SLIP_IN_FOUR)
-    if near is not None:
-        message, fixes = f"{WORDS[kind or 'string']} has no `{member.name}`", report.replacement(member.name_span, near)
-        report.add(member.name_span, message, help=f"did you mean `{near}`?", fixes=fixes)
-
-
-@lru_cache(1000)
-def _is_near(name: str) -> bool:
-    """Whether a name is nearly a member of lists or texts; programs use the same ones again and again."""
-    return nearest(name, OF_VALUES, alike=SLIP_IN_FOUR) is not None
+    near = nearest(member.name, sorted(OF_KINDS[kind]), alike=SLIP_IN_FOUR)
+    instead = {"array": FOREIGN_OF_LISTS, "string": FOREIGN_OF_TEXTS}.get(kind, {}).get(member.name)
+    text = " ".join(file.unit.source.text[slice(*member.object.span)].split())
+    if instead is not None:
+        help, near = f"write {instead}.", None
+    elif near is not None:
+        help = f"did you mean `{near}`?"
+    elif kind == "array":
+        help = f"its items may have one: `{text}[0].{member.name}`, or `{text}.map(item => item.{member.name})`."
+    elif member.name in OF_TEXTS and kind != "string":
+        help = f"make a text of it: `String({text}).{member.name}`."
+    elif member.name in OF_LISTS:
+        help = f"make a list of it, as `{text}.split(…)` does."
+    else:
+        help = "only objects have fields of their own."
+    fixes = report.replacement(member.name_span, near)
+    report.add(member.name_span, f"{WORDS[kind]} has no `{member.name}`", help=help, fixes=fixes)
 
 
 def _check_this(member: n.Member, agent: n.Agent, file: Analysis, report: Report) -> None:

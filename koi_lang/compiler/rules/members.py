@@ -65,6 +65,7 @@ INSTANCE_MEMBERS = MappingProxyType(
 OF_AGENTS = frozenset({"state", "name", "role", "peers", "handle", "callSkill", "callAction", "phase"})
 # What everything but null has.
 OF_ALL = frozenset({"toString", "hasOwnProperty"})
+OF_NUMBERS = frozenset({"toExponential", "toFixed", "toLocaleString", "toPrecision", "toString", "valueOf"})
 # The methods of texts, and their length.
 OF_TEXTS = frozenset(
     (
@@ -93,4 +94,8 @@ OF_LISTS = frozenset(
         "includes indexOf join keys lastIndexOf length map pop push reduce reduceRight reverse shift slice some sort "
         "splice toLocaleString toReversed toSorted toSpliced toString unshift values with"
     ).split()
+)
+# What values of a kind have.
+OF_KINDS: Mapping[str, frozenset[str]] = MappingProxyType(
+    {"array": OF_LISTS, "string": OF_TEXTS, "number": OF_NUMBERS, "boolean": OF_ALL | {"valueOf"}}
 )

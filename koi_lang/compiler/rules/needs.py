@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from koi_lang.compiler import nodes as n
 from koi_lang.compiler.analysis import Analysis
+from koi_lang.compiler.rules.kinds import find_calls
 from koi_lang.compiler.rules.program import place_of, with_permission
-from koi_lang.compiler.rules.skills import find_calls
 from koi_lang.compiler.rules.table import Report, rule
 from koi_lang.grants import permits
 

@@ -1,23 +1,19 @@
-"""Declared types of values: results beside the types of their handlers, and what code reads and computes of values."""
+"""Types of values: results beside the types of their handlers, and what code reads and computes of values."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator
 
 from koi_lang.compiler import nodes as n
 from koi_lang.compiler.analysis import Analysis
-from koi_lang.compiler.declared_types import choice_names, choices_of
-from koi_lang.compiler.rules.kinds import WORDS, Kind, kind_of_type
-from koi_lang.compiler.rules.members import OF_ALL
+from koi_lang.compiler.declared_types import choices_of
+from koi_lang.compiler.rules.kinds import WORDS, ValueTypes, given_patterns, kind_of, type_given, value_types
+from koi_lang.compiler.rules.members import OF_ALL, OF_TEXTS
 from koi_lang.compiler.rules.payloads import TypedPlace, value_problems
-from koi_lang.compiler.rules.program import AnalysedProgram, handlers, variable_of
-from koi_lang.compiler.rules.sends import targets
-from koi_lang.compiler.rules.skills import find_calls
-from koi_lang.compiler.rules.state import CHANGES, fields_of
+from koi_lang.compiler.rules.program import AnalysedProgram, variable_of
+from koi_lang.compiler.rules.state import CHANGES
 from koi_lang.compiler.rules.table import Report, rule
-from koi_lang.compiler.rules.tests import agent_of
 from koi_lang.compiler.scope import ScopeVariable
 from koi_lang.compiler.walk import Enclosing, everything
 from koi_lang.diagnostics import MAX_NAMES, nearest
@@ -187,8 +183,8 @@ def computed_text(file: Analysis, report: Report) -> None:
     """Code computes with a value that is declared as a text, a list or an object.
 
     `-`, `*`, `/`, `%` and `**` need numbers. A list or an object makes `NaN` of them, and so does a text that is no
-    number. `+` joins texts, and is not meant here. A text that is written down has no `%` and `*` as in Python, either:
-    values stand in a text in backticks, and `repeat` repeats one.
+    number. `+` joins texts: it adds nothing where a declared text follows a number. A text that is written down has no
+    `%` and `*` as in Python, either: values stand in a text in backticks, and `repeat` repeats one.
 
     Wrong:
 
@@ -200,6 +196,7 @@ def computed_text(file: Analysis, report: Report) -> None:
     """
     types, source = report.program.for_file(value_types, file), file.unit.source.text
     used: list[tuple[str, n.Expression, Enclosing]] = []
+    joined: list[n.Expression] = []
     for operation, around in file.index.of(n.Operation):
         operators, operands = operation.operators, operation.operands
         if len(operands) == 2 and (operators[0], getattr(operands[1], "value", None)) in CONVERSIONS:
@@ -208,9 +205,18 @@ def computed_text(file: Analysis, report: Report) -> None:
         is_format = operators[0] == "%" and isinstance(operands[0], n.Text)
         pairs = zip((operators[0], *operators), operands[:1] if is_format else operands, strict=False)
         used += [(operator, operand, around) for operator, operand in pairs]
+        if set(operators) == {"+"}:
+            first = next((each for each in operands if types.kind_of(each, around) != "number"), operands[0])
+            joined += [first] if types.declared_kind(first, around) == "string" and first is not operands[0] else []
     for assignment, around in file.index.of(n.Assignment):
         if not isinstance(assignment.target, n.Pattern):
             used += [(assignment.operator, each, around) for each in (assignment.target, assignment.value)]
+            is_sum = assignment.operator == "+" and types.is_number_at_first(assignment.target, around)
+            joined += [assignment.value] if is_sum and types.declared_kind(assignment.value, around) == "string" else []
+    for operand in joined:
+        text = " ".join(source[slice(*operand.span)].split())
+        help = f"write `Number({text})` to add it, or a text in backticks, with `${{…}}` for each value, to join them."
+        report.add(operand.span, f"`{text}` is a text, so `+` joins it to a number, and adds nothing", help=help)
     for operator, operand, around in used:
         kind = types.kind_of(operand, around) if operator in ARITHMETIC else None
         text = operand.value if isinstance(operand, n.Text) else ""
@@ -219,10 +225,139 @@ def computed_text(file: Analysis, report: Report) -> None:
                 "write it in backticks, with `${…}` for each value." if operator == "%" else "write `text.repeat(n)`."
             )
             report.add(operand.span, f"`{operator}` computes with numbers, and this is a text", help=help)
-        elif kind in ("string", "array", "object"):
-            text = " ".join(source[operand.span.start : operand.span.end].split())
+        elif kind in ("array", "object") or (kind == "string" and types.declared_kind(operand, around)):
+            text = " ".join(source[slice(*operand.span)].split())
             help = f"write `Number({text})`, or declare it as a number." if kind == "string" else "take a number of it."
             report.add(operand.span, f"`{text}` is {WORDS[kind]}, and `{operator}` computes with numbers", help=help)
+
+
+@rule("E0255", "warning")
+def never_equal(file: Analysis, report: Report) -> None:
+    """Two values are compared whose types never agree, so that the answer is always the same.
+
+    `===` converts nothing: a number is never `===` to a text. Nor is a value that may only be one of some texts equal
+    to another one, also in a `switch`. `<` and `>` make a number of a text beside a number, and `NaN` of most.
+
+    Wrong:
+
+        in handler(args: { state: "open" | "closed" }): return args.state === "opened"
+
+    Right:
+
+        in handler(args: { state: "open" | "closed" }): return args.state === "open"
+    """
+    types = report.program.for_file(value_types, file)
+    compared: list[tuple[str, n.Expression, n.Expression, Enclosing]] = [
+        (operation.operators[0], operation.operands[0], operation.operands[1], around)
+        for operation, around in file.index.of(n.Operation)
+        if operation.operators in COMPARISONS
+    ]
+    for switch, around in file.index.of(n.Switch):
+        compared += [("===", switch.subject, each.test, around) for each in switch.clauses if each.test is not None]
+    for operator, left, right, around in compared:
+        is_first = types.declared_kind(left, around) is not None
+        if not is_first and types.declared_kind(right, around) is None:
+            continue
+        shown = right if is_first else left
+        if problem := _comparison_problem(operator, left, right, around, types):
+            report.add(shown.span, problem[0], help=problem[1])
+        wanted = types.literals_of(left if is_first else right, around)
+        if operator in EQUALITIES and wanted and isinstance(shown, n.Text) and shown.value not in wanted:
+            near = nearest(shown.value, map(str, wanted))
+            listed = " or ".join(f"`{each}`" for each in wanted[:MAX_NAMES])
+            help = f"did you mean `{near}`?" if near else f"it is {listed}."
+            fixes = report.replacement(report.inside(shown), near)
+            message = f"`{shown.value}` is not among the values that are declared"
+            report.add(shown.span, message, help=help, fixes=fixes)
+
+
+def _comparison_problem(
+    operator: str, left: n.Expression, right: n.Expression, around: Enclosing, types: ValueTypes
+) -> tuple[str, str] | None:
+    """What is wrong with a comparison of values of different kinds, one of them declared, and the help."""
+    kinds = types.kind_of(left, around), types.kind_of(right, around)
+    is_order, is_numeric = operator not in EQUALITIES, set(kinds) == {"number", "string"}
+    is_loose = operator in ("==", "!=") or (is_order and not is_numeric)
+    if None in kinds or kinds[0] == kinds[1] or is_loose:
+        return None
+    words = " and ".join(WORDS[kind] for kind in kinds if kind is not None)
+    help = "write `Number(…)` around the text." if is_numeric else "compare a part of it."
+    return f"`{operator}` compares {words}" + ("" if is_order else ", which are never the same"), help
+
+
+# What makes a number of the text that `in` gives.
+NUMBERS = frozenset({"Number", "parseInt", "parseFloat"})
+
+
+@rule("E0310", "warning")
+def keys_of_list(file: Analysis, report: Report) -> None:
+    """`in` is used with a list, whose keys are the texts `"0"`, `"1"` and so on.
+
+    `for (const x of list)` visits the items, and `list.includes(x)` asks whether one of them is there. Nothing is said
+    of loops that use the keys as indexes.
+
+    Wrong:
+
+        in handler(args: { names: string[] }): for (const x in args.names) { console.log(x) }
+
+    Right:
+
+        in handler(args: { names: string[] }): for (const x of args.names) { console.log(x) }
+    """
+    program = report.program
+    for loop, around in file.index.of(n.ForEach):
+        variable = variable_of(loop.pattern, around, file) if loop.over == "in" else None
+        if variable is not None and variable not in program.for_file(_number_variables, file):
+            is_list = kind_of(loop.iterable, around, file, program) == "array"
+            if is_list or variable in program.for_file(_fields, file):
+                help = f"write `for ({loop.kind} {variable.name} of …)` for the items."
+                report.add(_word(loop, file), "`in` visits the keys, which are texts, and not the items", help=help)
+    for operation, around in file.index.of(n.Operation):
+        if operation.operators == ("in",):
+            _check_operation(operation, around, file, report)
+
+
+def _check_operation(operation: n.Operation, around: Enclosing, file: Analysis, report: Report) -> None:
+    """Report `x in list` and `x in text`; a number is looked for in lists."""
+    wanted, place = operation.operands
+    kind = kind_of(place, around, file, report.program)
+    is_number = kind_of(wanted, around, file, report.program) == "number" and isinstance(wanted, n.Literal)
+    if kind in ("array", "string") or (is_number and kind is None):
+        text = file.unit.source.text
+        written = [" ".join(text[node.span.start : node.span.end].split()) for node in (place, wanted)]
+        message = "`in` asks for a key, and not whether something is contained"
+        span = Span(wanted.span.end, place.span.start)
+        at = text.index("in", span.start, span.end)
+        report.add(Span(at, at + 2), message, help=f"write `{written[0]}.includes({written[1]})`.")
+
+
+def _number_variables(file: Analysis, _: AnalysedProgram) -> set[ScopeVariable | None]:
+    """The variables that are used as indexes or computed with."""
+    found = {variable_of(index.index, around, file) for index, around in file.index.of(n.Index)}
+    for operation, around in file.index.of(n.Operation):
+        found.update(variable_of(operand, around, file) for operand in operation.operands)
+    for prefix, around in file.index.of(n.Prefix):
+        found.add(variable_of(prefix.operand, around, file))
+    for call, around in file.index.of(n.Call):
+        if isinstance(call.callee, n.Name) and call.callee.name in NUMBERS:
+            found.update(variable_of(argument, around, file) for argument in call.arguments)
+    return found
+
+
+def _fields(file: Analysis, _: AnalysedProgram) -> set[ScopeVariable | None]:
+    """The variables that are asked for something that no text has."""
+    return {
+        variable_of(member.object, around, file)
+        for member, around in file.index.of(n.Member)
+        if member.name not in OF_TEXTS and not member.optional
+    }
+
+
+def _word(loop: n.ForEach, file: Analysis) -> Span:
+    """The `in` of a loop."""
+    start = loop.pattern.span.end
+    at = start + file.unit.source.text[start : loop.iterable.span.start].lower().index("in")
+    return Span(at, at + 2)
 
 
 def _may_be_nothing(type: n.Type, file: Analysis) -> bool:
@@ -251,197 +386,8 @@ def _falls_through(node: n.Statement) -> bool:
 
 # Methods and functions that add fields to an object, or ask whether it has one.
 ADDING = frozenset({"assign", "defineProperty", "hasOwn", "hasOwnProperty"})
+EQUALITIES = frozenset({"===", "!==", "==", "!="})
+COMPARISONS = frozenset((operator,) for operator in (*EQUALITIES, "<", ">", "<=", ">="))
 ARITHMETIC = frozenset({"-", "*", "/", "%", "**"})
 # What makes a number of a text on purpose: `text * 1`.
 CONVERSIONS = frozenset({("-", 0), ("*", 1), ("/", 1)})
-# Methods of a list that give some of its items in a list, one of them, and those whose function is given an item first.
-SAME_ITEMS = frozenset({"filter", "slice", "toSorted", "toReversed", "concat", "sort", "reverse"})
-ONE_ITEM = frozenset({"at", "find", "findLast", "pop", "shift"})
-ITEM_FIRST = frozenset({"map", "filter", "forEach", "find", "findLast", "findIndex", "some", "every", "flatMap"})
-
-
-@dataclass(slots=True, eq=False)
-class ValueTypes:
-    """The types that are declared for the values of one file.
-
-    Attributes:
-        given: of sends, and of calls of handlers and functions, promises of those that are waited for.
-        variables: of those that keep their first value.
-        known: of expressions that were asked for already.
-    """
-
-    file: Analysis
-    given: dict[n.Node, n.Type]
-    variables: dict[ScopeVariable, n.Type] = field(default_factory=dict)
-    known: dict[n.Node, n.Type | None] = field(default_factory=dict)
-
-    def type_of(self, node: n.Expression | None, around: Enclosing) -> n.Type | None:
-        """The type of an expression as it is declared; None where it is not known."""
-        if node is None or node in self.known:
-            return None if node is None else self.known[node]
-        found = self.known[node] = self._declared_type(node, around)
-        return found
-
-    def _declared_type(self, node: n.Expression, around: Enclosing) -> n.Type | None:
-        match node:
-            case n.Send() | n.Call() if node in self.given:
-                return self.given[node]
-            case n.Parenthesized():
-                # A type that stands behind a value begins with it: `x as any`.
-                is_cast = node.span.start == node.value.span.start
-                return None if is_cast else self.type_of(node.value, around)
-            case n.Await():
-                waited = self.type_of(node.value, around)
-                is_promise = waited is not None and waited.name == "Promise" and waited.arguments
-                return waited.arguments[0] if waited is not None and is_promise else waited
-            case n.Name():
-                variable = variable_of(node, around, self.file)
-                return None if variable is None else self.variables.get(variable)
-            case n.Member(object=n.Member(name="state") as state) if (
-                symbol := agent_of(state.object, around, self.file)
-            ) is not None:
-                declared = fields_of(symbol.node).get(node.name) if isinstance(symbol.node, n.Agent) else None
-                return None if declared is None else declared.type
-            case n.Member():
-                return self.field_type(self.type_of(node.object, around), node.name)
-            case n.Index():
-                return self.item_type(self.type_of(node.object, around))
-            case n.Call(callee=n.Member(name=name) as callee) if name in SAME_ITEMS | ONE_ITEM:
-                outer = self.type_of(callee.object, around)
-                item = self.item_type(outer)
-                return item if name in ONE_ITEM or item is None else outer
-        return None
-
-    def fields_of(self, type: n.Type | None) -> dict[str, n.Type] | None:
-        """The fields of an object, those of each kind of object of a union; None where it may be anything else."""
-        options = self.options(type)
-        if not all(option.name == "object" and option.fields and not option.is_open for option in options):
-            return None
-        return {field.name: field.type for option in options for field in option.fields} or None
-
-    def kind_of(self, node: n.Expression, around: Enclosing) -> Kind | None:
-        """The only kind of values that an expression may have where it has any; None where that is not known."""
-        kinds = {kind_of_type(option) for option in self.options(self.type_of(node, around))}
-        return kinds.pop() if len(kinds) == 1 else None
-
-    def options(self, type: n.Type | None) -> list[n.Type]:
-        """What a value of a type may be where it is there at all; none where that is not known, as for a promise."""
-        if type is None or "Promise" in choice_names(type, self.file.table):
-            return []
-        return [each for each in choices_of(type, self.file.table) if each.name not in ("null", "undefined")]
-
-    def field_type(self, type: n.Type | None, name: str) -> n.Type | None:
-        """The type of a field of an object, where all kinds of object that it may be agree on it."""
-        options = self.options(type) if self.fields_of(type) is not None else []
-        found = {field.type.text: field.type for option in options for field in option.fields if field.name == name}
-        return next(iter(found.values())) if len(found) == 1 else None
-
-    def item_type(self, type: n.Type | None) -> n.Type | None:
-        """The type of the items of a list."""
-        options = self.options(type)
-        is_list = len(options) == 1 and options[0].name == "Array" and options[0].arguments
-        return options[0].arguments[0] if is_list else None
-
-    def bind(self, pattern: n.Node, type: n.Type | None, around: Enclosing) -> None:
-        """Have the variables of a pattern be of the types of what they are given."""
-        match pattern:
-            case n.Binding():
-                variable = variable_of(pattern, around, self.file)
-                if variable is not None and type is not None and not variable.reassigned:
-                    self.variables[variable] = type
-            case n.ObjectPattern():
-                for element in pattern.elements:
-                    if isinstance(element.key, str) and not element.rest:
-                        self.bind(element.pattern, self.field_type(type, element.key), around)
-            case n.ArrayPattern():
-                for element in pattern.elements:
-                    self.bind(element.pattern, type if element.rest else self.item_type(type), around)
-
-
-def value_types(file: Analysis, program: AnalysedProgram) -> ValueTypes:
-    """The declared types of a file; asked for by `program.for_file`."""
-    found = ValueTypes(file, dict(_types_of_calls(file, program)) | dict(_types_of_sends(file, program)))
-    for pattern, value, around in sorted(given_patterns(file), key=lambda each: each[0].span.start):
-        found.bind(pattern, type_given(pattern, value, around, found), around)
-    # A variable may have been asked for before its type was known.
-    found.known.clear()
-    return found
-
-
-def given_patterns(file: Analysis) -> Iterator[tuple[n.Node, n.Node, Enclosing]]:
-    """Every pattern that is given a value where it stands, with what gives it: a type, a value, a loop, a method."""
-    generics = {name for function, _ in file.index.of(n.Function) for name in function.generics}
-    for parameter, around in file.index.of(n.Parameter):
-        if parameter.type is not None and parameter.type.name not in generics:
-            yield parameter.pattern, parameter.type, around
-    for declarator, around in file.index.of(n.Declarator):
-        if declarator.value is not None and declarator.type is None:
-            yield declarator.pattern, declarator.value, around
-        elif declarator.type is not None and declarator.type.name not in generics:
-            yield declarator.pattern, declarator.type, around
-    for loop, around in file.index.of(n.ForEach):
-        if loop.over == "of":
-            yield loop.pattern, loop, around
-    functions = dict(file.index.of(n.Function))
-    for call, _ in file.index.of(n.Call):
-        function = call.arguments[0] if call.arguments else None
-        is_given_items = isinstance(call.callee, n.Member) and call.callee.name in ITEM_FIRST
-        if is_given_items and isinstance(function, n.Function) and function.parameters:
-            first = function.parameters[0]
-            if first.type is None:
-                yield first.pattern, call, functions[function]
-
-
-def type_given(pattern: n.Node, value: n.Node, around: Enclosing, types: ValueTypes) -> n.Type | None:
-    """The type of what a pattern is given."""
-    if isinstance(value, n.Type):
-        return value
-    if isinstance(value, n.ForEach):
-        return types.item_type(types.type_of(value.iterable, around))
-    if isinstance(value, n.Call) and isinstance(value.callee, n.Member) and value.span.encloses(pattern.span):
-        return types.item_type(types.type_of(value.callee.object, around))
-    return types.type_of(value, around) if isinstance(value, n.Expression) else None
-
-
-def _types_of_calls(file: Analysis, program: AnalysedProgram) -> Iterator[tuple[n.Node, n.Type]]:
-    """Every call of a handler, also by `handle`, and of a function that is known, with the type that it declares."""
-    for called in program.for_file(find_calls, file):
-        function, is_waited = called.function, called.function.is_async or isinstance(called.call.callee, n.Member)
-        if function.returns is not None and not function.generics and not function.is_generator:
-            yield called.call, _promise_of(function.returns) if is_waited else function.returns
-    for call, around in file.index.of(n.Call):
-        if not isinstance(call.callee, n.Member):
-            continue
-        symbol, event = agent_of(call.callee.object, around, file), call.callee.name
-        if event == "handle" and call.arguments and isinstance(call.arguments[0], n.Text):
-            event = call.arguments[0].value
-        if symbol is not None and isinstance(symbol.node, n.Agent):
-            returns = [handler.returns for handler in handlers(symbol.node) if handler.name.name == event]
-            if len(returns) == 1 and returns[0] is not None:
-                yield call, _promise_of(returns[0])
-
-
-def _promise_of(type: n.Type) -> n.Type:
-    return type if type.name == "Promise" else n.Type(type.span, "Promise", f"Promise<{type.text}>", (type,))
-
-
-def _types_of_sends(file: Analysis, program: AnalysedProgram) -> Iterator[tuple[n.Node, n.Type]]:
-    """Every `send` whose receivers all declare what they give."""
-    for send, _, target in targets(file, program):
-        agents = [
-            agent for agent, _ in target.handling(send.event) if send.role is None or agent.role.name == send.role.name
-        ]
-        declared = [
-            handler.returns for agent in agents for handler in handlers(agent) if handler.name.name == send.event
-        ]
-        types = [type for type in declared if type is not None]
-        if types and len(types) == len(declared):
-            one = _union(types)
-            yield send, n.Type(one.span, "Array", f"{one.text}[]", (one,)) if send.select == "all" else one
-
-
-def _union(types: Sequence[n.Type]) -> n.Type:
-    different = list({type.text: type for type in types}.values())
-    if len(different) == 1:
-        return different[0]
-    return n.Type(different[0].span, "union", " | ".join(type.text for type in different), tuple(different))

@@ -9,12 +9,11 @@ from math import ceil
 from koi_lang.compiler import nodes as n
 from koi_lang.compiler.analysis import Analysis
 from koi_lang.compiler.declared_types import broken_bounds, choice_names
-from koi_lang.compiler.rules.kinds import KINDS, WORDS, kind_of_literal, kind_of_type
+from koi_lang.compiler.rules.kinds import KINDS, WORDS, ValueTypes, kind_of_type, value_types
 from koi_lang.compiler.rules.program import AnalysedProgram, place_of, with_article
-from koi_lang.compiler.rules.scopes import is_state
-from koi_lang.compiler.rules.state import fields_of
 from koi_lang.compiler.rules.table import Report, rule
 from koi_lang.compiler.symbols import Symbol
+from koi_lang.compiler.walk import Enclosing
 from koi_lang.diagnostics import LabeledSpan, nearest
 from koi_lang.errors import PatternError
 from koi_lang.js.bounded_regex import BoundedRegex
@@ -22,6 +21,7 @@ from koi_lang.source import Span
 
 # The kinds of values that have a range.
 BOUNDED = ("number", "string", "array")
+ADDING_ITEMS = frozenset({"push", "unshift"})
 # Types that say nothing here, or that programs have from TypeScript.
 OTHERS = (
     "any json unknown never union literal promise function date map set regexp error record partial required readonly "
@@ -43,6 +43,7 @@ class TypedValue:
     name: str
     type: n.Type
     value: n.Expression
+    around: Enclosing
 
 
 @rule("E0226", "warning")
@@ -80,8 +81,9 @@ def unknown_type(file: Analysis, report: Report) -> None:
 def wrong_value(file: Analysis, report: Report) -> None:
     """Something with a type is given a value of another kind.
 
-    Types of variables and of the state are not checked while a program runs; this is seen in the source, where a text,
-    number, list or object is written down beside the type. Nothing is said of `null`.
+    Types of variables and of the state are not checked while a program runs; this is seen in the source, where the
+    value is written down, or has a type itself: at a declaration, an assignment, and a `push`. Nothing is said of
+    `null`.
 
     Wrong:
 
@@ -91,11 +93,16 @@ def wrong_value(file: Analysis, report: Report) -> None:
 
         in agent: state { count: number = 0 }
     """
-    for given in _typed_values(file):
-        kinds, kind = _kinds(given.type), kind_of_literal(given.value)
-        if kinds is not None and kind is not None and kind not in kinds:
+    types = report.program.for_file(value_types, file)
+    for given in _typed_values(file, types):
+        kinds, kind = (
+            {kind_of_type(each) for each in types.options(given.type)},
+            types.kind_of(given.value, given.around),
+        )
+        if kinds and None not in kinds and kind is not None and kind not in kinds:
             message = f"`{given.name}` is declared as `{given.type.one_line}`, and gets {WORDS[kind]}"
-            help = f"write {' or '.join(WORDS[kind] for kind in sorted(kinds))}, or declare another type."
+            wanted = " or ".join(WORDS[kind] for kind in sorted(filter(None, kinds)))
+            help = f"write {wanted}, or declare another type."
             report.add(given.value.span, message, others=_apart(given, report), help=help)
         elif kind is not None and (bounds := broken_bounds(given.value, given.type)):
             message = f"`{given.name}` is declared as `{given.type.one_line}`, and gets another value"
@@ -168,38 +175,34 @@ def _type_names(file: Analysis) -> Iterator[tuple[str, Span]]:
         yield parameter.type, Span(parameter.span.end - len(parameter.type), parameter.span.end)
 
 
-def _typed_values(file: Analysis) -> Iterator[TypedValue]:
+def _typed_values(file: Analysis, types: ValueTypes) -> Iterator[TypedValue]:
     """Every value that is given to something with a type."""
-    for declarator, _ in file.index.of(n.Declarator):
-        yield from _pair(declarator.pattern, declarator.type, declarator.value)
-    for parameter, _ in file.index.of(n.Parameter):
-        yield from _pair(parameter.pattern, parameter.type, parameter.default)
-    for field, _ in file.index.of(n.Field):
-        yield from _pair(field.name, field.type, field.value)
-    states = {agent: fields_of(agent) for agent, _ in file.index.of(n.Agent)}
+    for declarator, around in file.index.of(n.Declarator):
+        yield from _pair(declarator.pattern, declarator.type, declarator.value, around)
+    for parameter, around in file.index.of(n.Parameter):
+        yield from _pair(parameter.pattern, parameter.type, parameter.default, around)
+    for field, around in file.index.of(n.Field):
+        yield from _pair(field.name, field.type, field.value, around)
+    text = file.unit.source.text
     for assignment, around in file.index.of(n.Assignment):
         target = assignment.target
-        if isinstance(target, n.Member) and is_state(target.object) and not assignment.operator and around.agent:
-            declared = states[around.agent].get(target.name)
-            if declared is not None:
-                yield from _pair(declared.name, declared.type, assignment.value)
+        if isinstance(target, n.Name | n.Member) and not assignment.operator:
+            type, name = types.type_of(target, around), target.name
+            if type is not None and type.text:
+                yield TypedValue(name, type, assignment.value, around)
+    for call, around in file.index.of(n.Call):
+        if isinstance(call.callee, n.Member) and call.callee.name in ADDING_ITEMS:
+            type, name = (
+                types.item_type(types.type_of(call.callee.object, around)),
+                text[slice(*call.callee.object.span)],
+            )
+            if type is not None:
+                yield from (TypedValue(f"{name}[…]", type, item, around) for item in call.arguments)
 
 
-def _pair(declared: n.Node, type: n.Type | None, value: n.Expression | None) -> Iterator[TypedValue]:
+def _pair(declared: n.Node, type: n.Type | None, value: n.Expression | None, around: Enclosing) -> Iterator[TypedValue]:
     if type is not None and value is not None and isinstance(declared, (n.Name, n.Binding)):
-        yield TypedValue(declared.name, type, value)
-
-
-def _kinds(type: n.Type) -> frozenset[str] | None:
-    """The kinds of values that a type allows; None where it says nothing."""
-    if type.name == "union":
-        each = [_kinds(argument) for argument in type.arguments]
-        return None if None in each else frozenset().union(*(kinds for kinds in each if kinds is not None))
-    if type.name == "literal":
-        is_text, is_boolean = type.text[:1] in "\"'", type.text.lower() in ("true", "false")
-        return frozenset(["string" if is_text else "boolean" if is_boolean else "number"])
-    kind = KINDS.get(type.name.lower())
-    return None if kind is None else frozenset([kind])
+        yield TypedValue(declared.name, type, value, around)
 
 
 def _apart(given: TypedValue, report: Report) -> list[LabeledSpan]:
