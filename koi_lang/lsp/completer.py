@@ -8,10 +8,13 @@ from dataclasses import dataclass
 
 from koi_lang.compiler import nodes as n
 from koi_lang.compiler.imports import Files
+from koi_lang.compiler.rules.kinds import value_types
+from koi_lang.compiler.rules.members import OF_KINDS
 from koi_lang.compiler.rules.program import AnalysedProgram, handlers
 from koi_lang.compiler.scope import AGENT_NAMES, GLOBALS, RUN_NAMES
 from koi_lang.compiler.symbols import Kind
 from koi_lang.lsp.cursor import Cursor
+from koi_lang.lsp.text_names import type_of_path
 from koi_lang.lsp.workspace import Snapshot
 
 STATEMENTS = "const let if for while return throw try await playbook switch break continue".split()
@@ -61,11 +64,27 @@ class Completer:
         found = () if agent is None else handlers(agent)
         return next((each for each in found if each.name.name == self.cursor.event), None)
 
-    def payload(self) -> list[n.TypeField]:
-        """The fields of the payload of the handler around that are declared."""
-        handler = self.handler()
-        type = handler.parameters[0].type if handler is not None and handler.parameters else None
-        return list(type.fields) if type is not None else []
+    def members_of(self, name: str) -> list[n.Agent]:
+        """The agents that a sentence may mean by a name: one that is called so, or members of the agent's teams."""
+        agent, own = self.agent(name), self.agent("this")
+        file = self.snapshot.file
+        if agent is not None or own is None or file is None:
+            return [] if agent is None else [agent]
+        teams = self.program.teams_of(own, file) or ()
+        named = [(member, home) for team, home in teams for member in team.members if member.key.name == name]
+        return [found[0] for member, home in named if (found := self.program.agent_of(member, home)) is not None]
+
+    def fields_at(self, path: str) -> Iterator[CompletionCandidate]:
+        """The fields of a value by its path, or the members of a text, a list or a number."""
+        file, handler = self.snapshot.file, self.handler()
+        type = None if file is None else type_of_path(path, file, self.program, handler, self.agent("this"))
+        if file is None or type is None:
+            return
+        types = self.program.for_file(value_types, file)
+        for name, field in (types.fields_of(type) or {}).items():
+            yield CompletionCandidate(name, "field", field.one_line)
+        for name in sorted(OF_KINDS.get(types.kind_of_options(type) or "", ())):
+            yield CompletionCandidate(name, "field")
 
 
 Rule = Callable[[re.Match[str], Completer], Iterable[CompletionCandidate]]

@@ -140,11 +140,8 @@ def _values_of_option(match: re.Match[str], _: Completer) -> Iterator[Completion
 @rule(r"\b(?P<owner>this|[A-Za-z_]\w*)\.handle\(\s*[\"']")
 @rule(r"\brun\s+(?P<owner>\w+)\.")
 def _handlers(match: re.Match[str], completer: Completer) -> Iterator[CompletionCandidate]:
-    agent = completer.agent(match["owner"])
-    yield from (
-        CompletionCandidate(each.name.name, "handler", signature_of(each))
-        for each in (handlers(agent) if agent else ())
-    )
+    for agent in completer.members_of(match["owner"]):
+        yield from (CompletionCandidate(each.name.name, "handler", signature_of(each)) for each in handlers(agent))
 
 
 @rule(r"(?:\bthis\.|\{\{\s*|\$\{\s*|[\s(])state\.")
@@ -154,16 +151,16 @@ def _state(_: re.Match[str], completer: Completer) -> Iterator[CompletionCandida
         yield CompletionCandidate(name, "field", field.type.one_line if field.type is not None else "")
 
 
-@rule(r"\bargs\.")
-def _payload(_: re.Match[str], completer: Completer) -> Iterator[CompletionCandidate]:
-    yield from (CompletionCandidate(field.name, "field", field.type.one_line) for field in completer.payload())
+@rule(r"\b(?P<path>(?:args|(?:this\.)?state\.\w+)(?:\.\w+|\[\w*\])*)\.")
+@rule(r"\b(?P<path>[A-Za-z_]\w*(?:\.\w+|\[\w*\])+)\.", "code")
+def _fields(match: re.Match[str], completer: Completer) -> Iterator[CompletionCandidate]:
+    return completer.fields_at(match["path"])
 
 
 @rule(r"\{\{\s*", "prose")
 def _holes(_: re.Match[str], completer: Completer) -> Iterator[CompletionCandidate]:
-    yield from (
-        CompletionCandidate(f"args.{field.name}", "field", field.type.one_line) for field in completer.payload()
-    )
+    for field in completer.fields_at("args"):
+        yield CompletionCandidate(f"args.{field.name}", "field", field.detail)
     agent = completer.agent("this")
     yield from (
         CompletionCandidate(f"state.{name}", "field") for name in (fields_of(agent) if agent is not None else ())
@@ -186,6 +183,7 @@ def _members(match: re.Match[str], completer: Completer) -> Iterator[CompletionC
     elif owner in MEMBERS:
         yield from (CompletionCandidate(name, "field") for name in sorted(MEMBERS[owner]))
     else:
+        yield from completer.fields_at(owner)
         yield from _result_fields(owner, completer)
 
 

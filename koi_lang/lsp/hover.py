@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -9,19 +10,24 @@ from lsprotocol import types
 
 from koi_lang.compiler import nodes as n
 from koi_lang.compiler.analysis import Analysis
+from koi_lang.compiler.declared_types import resolve_type
 from koi_lang.compiler.doc_comments import doc_comment
 from koi_lang.compiler.rules import explanation
+from koi_lang.compiler.rules.kinds import value_types
 from koi_lang.compiler.rules.program import AnalysedProgram, handlers
 from koi_lang.compiler.rules.roles import PERMISSIONS
 from koi_lang.compiler.rules.state import fields_of
 from koi_lang.lsp.navigation import occurrence_at
 from koi_lang.lsp.occurrences import Definition
-from koi_lang.lsp.text_names import PATH, Prose, prose_of
+from koi_lang.lsp.text_names import PATH, Prose, prose_of, type_of_path
 from koi_lang.lsp.workspace import Snapshot
 from koi_lang.source import Span
 
 # A declaration is shown up to its braces, and at most so much of it.
 MAX_SHOWN = 400
+# What stands behind a field in a path.
+DEEPER = re.compile(r"(?:\.[A-Za-z_]\w*)*")
+WORD = re.compile(r"\w*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,13 +44,29 @@ def describe_placeholder(file: Analysis, program: AnalysedProgram, offset: int) 
         for hole in prose.holes() if prose.span.start <= offset <= prose.span.end else ():
             if hole.start <= offset <= hole.end:
                 for match in PATH.finditer(file.unit.source.text, *hole):
+                    deeper = DEEPER.match(file.unit.source.text, match.end())
+                    if deeper is not None and match.end() < offset <= deeper.end():
+                        return _describe_path(Span(match.start(), offset), prose, file, program)
                     if match.start() <= offset <= match.end():
-                        said = _describe_value(match["root"], match["field"], prose)
+                        said = _describe_value(match["root"], match["field"], prose, file)
                         return DescribedPlace(Span(*match.span()), f"`{{{{{match[0]}}}}}`\n\n{said}")
     return None
 
 
-def _describe_value(root: str, field: str | None, prose: Prose) -> str:
+def _describe_path(span: Span, prose: Prose, file: Analysis, program: AnalysedProgram) -> DescribedPlace | None:
+    """A field of a field of the payload or of the state, with the rest of the name that the span ends in."""
+    rest = WORD.match(file.unit.source.text, span.end)
+    span = Span(span.start, span.end if rest is None else rest.end())
+    path = file.unit.source.text[slice(*span)]
+    handler = prose.around.function if prose.around is not None else None
+    agent = prose.around.agent if prose.around is not None else None
+    type = type_of_path(path, file, program, handler if isinstance(handler, n.Handler) else None, agent)
+    if type is None:
+        return None
+    return DescribedPlace(span, f"`{path}: {type.one_line}`")
+
+
+def _describe_value(root: str, field: str | None, prose: Prose, file: Analysis) -> str:
     handler = prose.around.function if prose.around is not None else None
     agent = prose.around.agent if prose.around is not None else None
     if prose.prompt is not None:
@@ -56,15 +78,15 @@ def _describe_value(root: str, field: str | None, prose: Prose) -> str:
         found = fields_of(agent).get(field or "")
         return f"field of the state of `{agent.name.name}`" + (f": {_type_of(found)}" if found is not None else "")
     if isinstance(handler, n.Handler) and root not in ("agentName", "userMessage"):
-        return _of_payload(root, field, handler)
+        return _of_payload(root, field, handler, file)
     return _OF_ALL.get(root, "a name of the text")
 
 
-def _of_payload(root: str, field: str | None, handler: n.Handler) -> str:
+def _of_payload(root: str, field: str | None, handler: n.Handler, file: Analysis) -> str:
     """A field of the handler's payload."""
     parameter = handler.parameters[0] if handler.parameters else None
     type = parameter.type if parameter is not None else None
-    fields = {each.name: each for each in type.fields} if type is not None else {}
+    fields = {each.name: each for each in resolve_type(type, file.table).fields} if type is not None else {}
     wanted = field if root == "args" or field is not None else root
     if wanted in fields:
         optional = ", which may be missing" if fields[wanted].optional else ""
@@ -95,6 +117,16 @@ def hover(snapshot: Snapshot, offset: int) -> types.Hover | None:
     return types.Hover(content, snapshot.document.map.range(found[0].span))
 
 
+def _member_at(file: Analysis, program: AnalysedProgram, offset: int) -> DescribedPlace | None:
+    """A member in code whose type is declared."""
+    for member, around in file.index.of(n.Member):
+        if member.name_span.start <= offset <= member.name_span.end:
+            type = program.for_file(value_types, file).type_of(member, around)
+            if type is not None and type.text:
+                return DescribedPlace(member.name_span, f"`{member.name}: {type.one_line}`")
+    return None
+
+
 def _name_at(snapshot: Snapshot, offset: int) -> DescribedPlace | None:
     if snapshot.file is None:
         return None
@@ -105,6 +137,9 @@ def _name_at(snapshot: Snapshot, offset: int) -> DescribedPlace | None:
     if occurrence is not None:
         texts = [_describe(each, snapshot.program) for each in occurrence.definitions]
         return DescribedPlace(occurrence.span, "\n\n---\n\n".join(texts))
+    member = _member_at(snapshot.file, snapshot.program, offset)
+    if member is not None:
+        return member
     names = (name for role, _ in snapshot.file.index.of(n.Role) for name in role.capabilities)
     found = next((name for name in names if name.span.start <= offset <= name.span.end), None)
     return None if found is None else DescribedPlace(found.span, _describe_permission(found.name))

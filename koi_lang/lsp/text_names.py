@@ -9,7 +9,9 @@ from dataclasses import dataclass
 from koi_lang.compiler import nodes as n
 from koi_lang.compiler.analysis import Analysis
 from koi_lang.compiler.compositions import Directive, TemplateError, directives, in_order, variables
+from koi_lang.compiler.rules.kinds import value_types
 from koi_lang.compiler.rules.program import AnalysedProgram, texts_of
+from koi_lang.compiler.rules.state import fields_of
 from koi_lang.compiler.templates import HOLE, free_names, payload_parts
 from koi_lang.compiler.walk import Enclosing, everything
 from koi_lang.lsp.occurrences import (
@@ -160,3 +162,24 @@ def _resolve_dotted(
     if skill is not None and function is not None and function.owner is skill.node:
         return definition_of(skill), definition_of(function)
     return None, None
+
+
+def type_of_path(
+    path: str, file: Analysis, program: AnalysedProgram, handler: n.Handler | None, agent: n.Agent | None
+) -> n.Type | None:
+    """The declared type of a value by its path, such as `args.ticket.tags[0]`, in a handler of an agent."""
+    first, *more = re.findall(r"\w+|\[", path.removeprefix("this."))
+    types = program.for_file(value_types, file)
+    type: n.Type | None = None
+    if first == "state" and agent is not None:
+        declared = fields_of(agent).get(more.pop(0)) if more else None
+        type = declared.type if declared is not None else None
+    elif handler is not None:
+        found = [each for each in types.variables if each.name == first and handler.span.encloses(each.span)]
+        parameter = handler.parameters[0] if first == "args" and handler.parameters else None
+        type = types.variables[found[-1]] if found else None if parameter is None else parameter.type
+    while more and type is not None:
+        step = more.pop(0)
+        type = types.item_type(type) if step == "[" else types.field_type(type, step)
+        del more[: step == "["]
+    return type

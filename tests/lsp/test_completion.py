@@ -14,17 +14,22 @@ from tests.lsp.programs import opened
 PROGRAM = """import "./parts.koi"
 role Lead { can delegate }
 type Note = { text: string }
+type Ticket = { note: Note, tags: string[] }
 prompt Tone = "Be brief."
 skill Sums { export function total(a: number): number { return a } }
 agent Adder : Lead {
   on add(args: { left: number, right: number }): { sum: number } { return { sum: args.left + args.right } }
 }
-team Office { adder: Adder }
+team Office { plus: Adder }
 agent Boss : Lead {
   uses team Office
   state { count: number = 0 }
   on start(args: { name: string }) {
     playbook "Greet {{args.name}}."
+  }
+  on file(args: Ticket) {
+    const first = args.note
+    return first.text
   }
 }
 run Boss.start({ name: "Ada" })
@@ -41,6 +46,7 @@ def offered(line: str, at: str) -> set[str]:
 
 
 AT_END = 'run Boss.start({ name: "Ada" })'
+IN_FILE = "on file(args: Ticket) {\n"
 IN_CODE = "on start(args: { name: string }) {\n"
 
 
@@ -67,13 +73,21 @@ IN_CODE = "on start(args: { name: string }) {\n"
         ('playbook """\n{"intent": "', IN_CODE, {"print", "add"}),
         ('playbook """\n{"intent": "print", "', IN_CODE, {"message"}),
         ('playbook """\n{{', IN_CODE, {"args.name", "state.count", "agentName"}),
+        ('playbook """\n{{args.', IN_FILE, {"note", "tags"}),
+        ('playbook """\n{{args.note.', IN_FILE, {"text"}),
+        ("args.note.", IN_FILE, {"text"}),
+        ("args.tags[0].", IN_FILE, {"toUpperCase"}),
+        ("args.tags.", IN_FILE, {"map", "length"}),
+        ("first.", "const first = args.note\n", {"text"}),
+        ("first.text.", "const first = args.note\n", {"trim"}),
         ('playbook """\nAsk Adder::', IN_CODE, {"add"}),
+        ('playbook """\nAsk plus::', IN_CODE, {"add"}),
         (", can ", "role Lead { can delegate", {"call_mcp", "execute"}),
-        ("\nagent New : ", "team Office { adder: Adder }", {"Lead"}),
+        ("\nagent New : ", "team Office { plus: Adder }", {"Lead"}),
         ("  uses ", "agent Boss : Lead {\n", {"skill", "team", "mcp"}),
         ("  uses skill ", "agent Boss : Lead {\n", {"Sums"}),
         ("  o", "agent Boss : Lead {\n", {"on", "uses", "state"}),
-        ("\nrun Boss.", "team Office { adder: Adder }", {"start"}),
+        ("\nrun Boss.", "team Office { plus: Adder }", {"start"}),
         ("\nimport \"std/", "prompt Tone = \"Be brief.\"", {"std/files", "std/tasks"}),
         ("\n", 'prompt Tone = "Be brief."', {"agent", "role", "import"}),
         ("  on more(args: ", "agent Boss : Lead {\n", {"Json", "Note", "string"}),

@@ -14,12 +14,17 @@ agent Adder : Lead { on add(args: { left: number }): { sum: number } { return { 
 team Office { adder: Adder }
 """
 MAIN = """import "./parts.koi"
+type Ticket = { note: { text: string } }
 agent Boss : Lead {
   uses team Office
   state { count: number = 0 }
   on start(args: { name: string }) {
     this.state.count += 1
     return await send peers.event("add").any()({ left: this.state.count })
+  }
+  on file(t: Ticket) {
+    if (t.note.text) { return t.note.text }
+    playbook "File {{t.note}}: {{t.note.text}}."
   }
   on greet(data: { name: string in 1..80 }) {
     playbook "Greet {{data.name}} for the {{state.count}}th time; ask Adder::add."
@@ -75,6 +80,23 @@ def test_hover_of_a_placeholder_says_what_it_is(editor: Editor, uri: str) -> Non
     assert "`name: string in 1..80` of the payload of `greet`" in found.contents.value
 
 
+@pytest.mark.parametrize(
+    ("wanted", "inner", "expected"),
+    [
+        ("{{t.note}}", "note", "`note: { text: string }` of the payload of `file`"),
+        ("{{t.note.text}}", "text", "`t.note.text: string`"),
+        ("return t.note.text", "text", "`text: string`"),
+        ("return t.note.text", "note", "`note: { text: string }`"),
+    ],
+)
+def test_hover_of_a_field_says_its_type(editor: Editor, uri: str, wanted: str, inner: str, expected: str) -> None:
+    """Of fields of a declared type, however deep, in code as in texts."""
+    params = types.HoverParams(types.TextDocumentIdentifier(uri), place(MAIN, wanted, inner))
+    found = editor.run(editor.client.text_document_hover_async(params))
+
+    assert expected in found.contents.value
+
+
 def test_hover_of_an_agent_says_what_it_may(editor: Editor, uri: str) -> None:
     """Over the name of an agent stand its role, its permissions and its events."""
     params = types.HoverParams(types.TextDocumentIdentifier(uri), place(MAIN, "Adder::", "Adder"))
@@ -92,7 +114,9 @@ def test_references_are_found_in_files_that_import_it(editor: Editor, uri: str) 
     found = editor.run(editor.client.text_document_references_async(params))
 
     expected = [place(MAIN, 'event("add', "add"), place(MAIN, "::add", "add")]
-    assert [(uri, each) for each in expected] == sorted(((each.uri, each.range.start) for each in found), key=str)
+    assert sorted(((uri, each) for each in expected), key=str) == sorted(
+        ((each.uri, each.range.start) for each in found), key=str
+    )
 
 
 def rename(editor: Editor, uri: str, at: types.Position, new: str) -> dict[str, list[types.TextEdit]]:
