@@ -20,6 +20,7 @@ from koi_lang.runtime.replay.calls import Effect
 from koi_lang.std.code.opened_files import OpenedFile
 from koi_lang.std.code.text_files import MARK, text_in
 from koi_lang.std.effects import agent, folder, may_read, perform_effect, require_file
+from koi_lang.system.globs import require_pattern
 from koi_lang.system.open_folders import folder_of, open_inside, replace_inside
 
 MAX_READ = 1_000_000
@@ -47,10 +48,7 @@ async def about(path: str) -> dict[str, Any]:
 
 async def list_files(pattern: str) -> list[str]:
     """The files that a pattern fits, sorted; hidden ones are left out. Raises AgentError for a pattern that is none."""
-    if not isinstance(pattern, str) or not pattern:
-        raise AgentError(f"{pattern!r} is no pattern", help="Write one such as `docs/**/*.md`.")
-    if pattern.startswith("/") or ".." in re.split(r"[/\\]", pattern):
-        raise AgentError(f"`{pattern}` lies outside of the project", help="Write one such as `docs/**/*.md`.")
+    require_pattern(pattern)
 
     async def look() -> list[str]:
         return list(_run_guarded(pattern, lambda: _fitting(folder(), pattern)))

@@ -6,6 +6,7 @@ is no path, such as a command or the name of a tool, has patterns of its own (`k
 
 from __future__ import annotations
 
+import posixpath
 import re
 from collections.abc import Callable
 
@@ -60,8 +61,16 @@ def require_pattern(pattern: object) -> str:
     if len(pattern) > MAX_PATTERN_CHARS:
         raise AgentError(f"the pattern `{pattern[:40]}…` is longer than {MAX_PATTERN_CHARS} characters", help=EXAMPLE)
     if pattern.startswith(("/", "~")) or ".." in re.split(r"[/\\]", pattern):
-        raise AgentError(f"`{pattern}` lies outside of the project", help=EXAMPLE)
+        inside = path_inside(pattern)
+        message = f"`{pattern}` {'has `..` in it' if inside else 'lies outside of the project'}"
+        raise AgentError(message, help=f"Write `{inside}`." if inside else EXAMPLE)
     return pattern.removeprefix("./")
+
+
+def path_inside(path: str) -> str:
+    """A path from a folder without `..`; empty where it leads out of the folder."""
+    plain = posixpath.normpath(path.replace("\\", "/"))
+    return "" if plain.startswith(("/", "~")) or plain.split("/")[0] == ".." else plain
 
 
 def expand_braces(pattern: str) -> list[str]:

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import os
 import threading
+from collections.abc import Callable
 from pathlib import Path
+from typing import TypeAlias
 
 import pytest
 
 from koi_lang.errors import AgentError, KoiError, PermissionDeniedError
+from koi_lang.runtime.guards.paths import project_path
 from koi_lang.runtime.guards.working_files import working_path
 from koi_lang.system.open_folders import open_folder, open_inside
 
+Resolve: TypeAlias = Callable[[Path, str], Path]
 SECRETS = [
     ".env", ".env.local", "prod.env", ".ENV", ".env ", ".env.", ".env::$DATA", "\uff0eenv", "keys/id_rsa",
     "id_ed25519.bak", "server.pem", "tls/server.KEY", ".npmrc", ".netrc", ".ssh/config", ".aws/config", "credentials",
@@ -52,6 +56,36 @@ def test_nothing_leads_out(tmp_path: Path, path: str) -> None:
 
     with pytest.raises(AgentError):
         working_path(project, path)
+
+
+@pytest.mark.parametrize("resolve", [working_path, project_path])
+@pytest.mark.parametrize(
+    ("path", "message", "help"),
+    [
+        ("src/../b.txt", "has `..` in it", "Write `b.txt`."),
+        ("a\\..\\b", "has `..` in it", "Write `b`."),
+        ("src/..", "has `..` in it", "Write `.`."),
+        ("HERE/src/../b.txt", "has `..` in it", "Write `b.txt`."),
+        ("loop/b.txt", "the links on the way to", "Name another file."),
+        ("..", "lies outside of the project", "Name a file below the folder of the project, without `..`."),
+    ],
+)
+def test_what_is_wrong_with_a_path(tmp_path: Path, resolve: Resolve, path: str, message: str, help: str) -> None:
+    """A path that leads into the project is not said to lie outside, and the one to write is named."""
+    (tmp_path / "loop").symlink_to("loop")
+
+    with pytest.raises(AgentError) as caught:
+        resolve(tmp_path, path.replace("HERE", str(tmp_path)))
+
+    assert (True, help) == (message in caught.value.message, caught.value.help)
+
+
+def test_paths_of_programs_begin_in_the_project(tmp_path: Path) -> None:
+    """Code names files from the folder of the project; agents may write where it lies, too."""
+    with pytest.raises(AgentError, match="is not a path from the folder of the project") as caught:
+        project_path(tmp_path, f"{tmp_path}/b.txt")
+
+    assert ("Write `b.txt`.", tmp_path / "b.txt") == (caught.value.help, working_path(tmp_path, f"{tmp_path}/b.txt"))
 
 
 def test_a_link_to_a_secret_is_closed(tmp_path: Path) -> None:

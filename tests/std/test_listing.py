@@ -113,6 +113,14 @@ def test_no_pattern_is_refused(tmp_path: Path, pattern: Any) -> None:
     assert caught.value.help
 
 
+def test_a_pattern_with_dots_names_the_one_to_write(tmp_path: Path) -> None:
+    """It leads into the project, so it is not said to lie outside."""
+    with pytest.raises(AgentError, match=r"has `\.\.` in it") as caught:
+        give(list_files(tmp_path, "src/../*.py"))
+
+    assert caught.value.help == "Write `*.py`."
+
+
 def test_patterns_take_bounded_time() -> None:
     """Many stars on long names take no more than a square of time."""
     fits = glob_matcher("*a" * 200 + "b")

@@ -10,12 +10,14 @@ from koi_lang.errors import AgentError, PermissionDeniedError
 from koi_lang.runtime.agents.declarations import Role
 from koi_lang.runtime.guards.file_names import as_systems_see, runner_of
 from koi_lang.runtime.modules.koi_module import KoiModule
+from koi_lang.system.globs import path_inside
 from koi_lang.system.open_folders import resolve_links
 
 # The permission of a role whose agents may change files that are run.
 WRITE_CODE = "write_code"
 # Whoever could change these could allow themselves anything else: they say which servers programs start, and what
 # these reach.
+BELOW = "Name a file below the folder of the project, without `..`."
 SETTINGS = frozenset({"koi.toml", ".mcp.json", ".koi-config.json"})
 
 
@@ -29,15 +31,14 @@ def project_path(root: Path, path: str, *, changing: bool = False, role: Role | 
         role: of whoever changes it; without one, no code is changed.
 
     Raises:
-        AgentError: the text is no path.
+        AgentError: the text is no path, or not the one to write for a file of the project.
         PermissionDeniedError: it leads out of the folder, or to something hidden, or is not to be changed.
     """
     if not isinstance(path, str) or not path.strip() or not path.isprintable():
         raise AgentError(f"{path!r} is no path", help="Write one such as `notes/today.md`.")
-    parts = PurePosixPath(path.replace("\\", "/")).parts
+    base, parts = root.resolve(), PurePosixPath(path.replace("\\", "/")).parts
     if PurePosixPath(path).is_absolute() or PureWindowsPath(path).anchor or ".." in parts or parts[:1] == ("~",):
-        raise outside_error(path)
-    base = root.resolve()
+        raise outside_error(path, base)
     found = resolved_inside(path, parts, base)
     for each in (parts, found.relative_to(base).parts):
         _require_ordinary(path, each, changing=changing)
@@ -82,20 +83,25 @@ def running_programs() -> set[str]:
 
 
 def resolved_inside(path: str, parts: Sequence[str], base: Path) -> Path:
-    """The target of a path with links resolved; raises PermissionDeniedError outside of a folder."""
+    """The target of a path with links resolved. Raises PermissionDeniedError outside of a folder, AgentError."""
     try:
         found = resolve_links(base.joinpath(*parts))
     except (OSError, RuntimeError) as error:  # links in a circle
-        raise outside_error(path) from error
+        raise AgentError(f"the links on the way to `{path}` cannot be followed", help="Name another file.") from error
     if not found.is_relative_to(base):
-        raise outside_error(path)
+        raise PermissionDeniedError(f"`{path}` lies outside of the project", help=BELOW)
     return found
 
 
-def outside_error(path: str) -> PermissionDeniedError:
-    """That a path leads out of the project."""
-    help = "Name a file below the folder of the project, without `..`."
-    return PermissionDeniedError(f"`{path}` lies outside of the project", help=help)
+def outside_error(path: str, base: Path) -> AgentError:
+    """That a path is not one from the folder of the project, with the path to write where it leads into the project."""
+    inside = path_inside(path)
+    if PurePosixPath(path).is_relative_to(base):
+        inside = path_inside(PurePosixPath(path).relative_to(base).as_posix())
+    if not inside or PureWindowsPath(path).drive:
+        return PermissionDeniedError(f"`{path}` lies outside of the project", help=BELOW)
+    why = "has `..` in it" if ".." in path else "is not a path from the folder of the project"
+    return AgentError(f"`{path}` {why}", help=f"Write `{inside}`.")
 
 
 def _require_ordinary(path: str, parts: tuple[str, ...], *, changing: bool) -> None:

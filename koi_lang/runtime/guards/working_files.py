@@ -44,7 +44,7 @@ def _parts(path: str, base: Path) -> tuple[str, ...]:
     if given.is_absolute() and given.is_relative_to(base):
         given = given.relative_to(base)
     if given.is_absolute() or PureWindowsPath(path).drive or ".." in given.parts or given.parts[:1] == ("~",):
-        raise outside_error(path)
+        raise outside_error(path, base)
     if any(len(os.fsencode(part)) > MAX_NAME_CHARS for part in given.parts) or len(path) > MAX_PATH_CHARS:
         message = f"`{path[:40]}…` is no path: a name has at most {MAX_NAME_CHARS} bytes, a path {MAX_PATH_CHARS:,}"
         raise AgentError(message, help="Write one such as `src/main.py`.")
