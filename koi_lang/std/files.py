@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import stat
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager, suppress
@@ -11,8 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from koi_lang.errors import AgentError, KoiError, PatternError, UnreadableFileError, reason
-from koi_lang.js.bounded_regex import BoundedRegex
+from koi_lang.errors import AgentError, KoiError, UnreadableFileError, reason
 from koi_lang.runtime.context import current
 from koi_lang.runtime.guards.paths import project_path
 from koi_lang.runtime.guards.write_quota import count_written
@@ -20,7 +18,7 @@ from koi_lang.runtime.replay.calls import Effect
 from koi_lang.std.code.opened_files import OpenedFile
 from koi_lang.std.code.text_files import MARK, text_in
 from koi_lang.std.effects import agent, folder, may_read, perform_effect, require_file
-from koi_lang.system.globs import require_pattern
+from koi_lang.system.globs import glob_matcher
 from koi_lang.system.open_folders import folder_of, open_inside, replace_inside
 
 MAX_READ = 1_000_000
@@ -28,7 +26,6 @@ MAX_WRITTEN = 1_000_000
 MAX_LISTED = 1000
 # The fields of a change that are paths.
 PATHS = ("path", "to")
-WILD = {"**/": "(?:.*/)?", "**": ".*", "*": "[^/]*", "?": "[^/]"}
 
 
 async def read(path: str) -> str:
@@ -48,10 +45,10 @@ async def about(path: str) -> dict[str, Any]:
 
 async def list_files(pattern: str) -> list[str]:
     """The files that a pattern fits, sorted; hidden ones are left out. Raises AgentError for a pattern that is none."""
-    require_pattern(pattern)
+    fits = glob_matcher(pattern)
 
     async def look() -> list[str]:
-        return list(_run_guarded(pattern, lambda: _fitting(folder(), pattern)))
+        return list(_run_guarded(pattern, lambda: _fitting(folder(), fits, pattern)))
 
     return list(await perform_effect(Effect("files.list", {"pattern": pattern}, safe=True), look))
 
@@ -147,23 +144,14 @@ def _about(file: Path, path: str) -> dict[str, Any]:
     return {"path": path, "bytes": 0 if is_folder else found.st_size, "changed": changed, "isFolder": is_folder}
 
 
-def _fitting(root: Path, pattern: str) -> list[str]:
-    parts = re.split(r"(\*\*/|\*\*|\*|\?)", pattern.removeprefix("./"))
-    wanted = BoundedRegex("^" + "".join(WILD.get(part, _literal(part)) for part in parts) + "$", "s")
+def _fitting(root: Path, fits: Callable[[str], bool], pattern: str) -> list[str]:
     found: list[str] = []
     for path in _files(root.resolve()):
-        try:
-            found += [path] if wanted.is_in(path) else []
-        except PatternError as error:
-            raise AgentError(f"the pattern `{pattern}` takes too long", help="Write fewer `*` into it.") from error
+        found += [path] if fits(path) else []
         if len(found) > MAX_LISTED:
             help = "Give a narrower pattern."
             raise AgentError(f"more than {MAX_LISTED:,} files fit `{pattern}`", help=help)
     return sorted(found)
-
-
-def _literal(text: str) -> str:
-    return re.sub(r"[^\w\s]", lambda mark: f"\\{mark[0]}", text)
 
 
 def _files(root: Path) -> Iterator[str]:

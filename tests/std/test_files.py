@@ -16,6 +16,7 @@ import pytest
 from koi_lang.errors import AgentError, KoiError, PermissionDeniedError
 from koi_lang.program import loader
 from koi_lang.std import files
+from koi_lang.std.code import project_files
 from koi_lang.system.open_folders import replace_inside
 from tests.projects import Project
 
@@ -235,7 +236,20 @@ def test_too_many_files_are_told(folder: Path, monkeypatch: pytest.MonkeyPatch) 
 
     with pytest.raises(AgentError, match="more than 2 files fit"):
         do(files.list_files("**"))
-    assert do(files.list_files("[a]")) == []
+    assert do(files.list_files("[ab]")) == ["a", "b"]
+
+
+@pytest.mark.parametrize("pattern", ["**/*.{md,txt}", "n/[ab].md", "n/?.md", "n/\\*.md", "n/**", "**.md", "./n/*.md"])
+def test_patterns_are_those_of_all_tools(folder: Path, pattern: str) -> None:
+    """Code that lists files reads a pattern as agents, rules and `.gitignore` do."""
+    for name in ("n/a.md", "n/*.md", "n/deep/b.md", "c.txt"):
+        file = folder / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text("")
+
+    by_agents = do(project_files.list_files(folder, pattern))["files"]
+
+    assert (by_agents, True) == (do(files.list_files(pattern)), bool(by_agents) or pattern == "**.md")
 
 
 def test_a_pattern_takes_no_time_whatever_stands_in_it(folder: Path) -> None:
