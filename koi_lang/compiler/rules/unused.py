@@ -21,7 +21,8 @@ def unused_import(file: Analysis, report: Report) -> None:
     """A file is imported, and nothing that it brings is used.
 
     An import brings everything that the file declares or imports in turn. A Python module that is imported without a
-    name, or by another file that does not use the name, is never reported: importing it may be all it is for.
+    name, or by another file that does not use the name, is never reported: importing it may be all it is for, as it is
+    with an extension.
 
     Wrong:
 
@@ -45,7 +46,10 @@ def unused_import(file: Analysis, report: Report) -> None:
         units = _files_behind(imported, file.unit)
         if _brought(imported, units).isdisjoint(used) and not any(map(_has_effect, units)):
             path = imported.statement.path
-            report.add(path.span, f"nothing that `{path.value}` brings is used here", help="remove the import.")
+            help = "remove the import."
+            if imported.kind == "python":
+                help = f'write `import "{path.value}"` if it is an extension; else remove the import.'
+            report.add(path.span, f"nothing that `{path.value}` brings is used here", help=help)
 
 
 @rule("E0242", "warning")
