@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from math import inf
+from operator import attrgetter
 from typing import Protocol
 
 from koi_lang.service.errors import ServiceError
@@ -61,8 +62,7 @@ class SessionSlots:
         """Let a session be awake. Raises ServiceError where too many are at work."""
         while (found := self._find_full(session)) is not None:
             full, refusal = found
-            by_use = sorted(full, key=lambda each: each.used)
-            resting = next((each for each in by_use if each.is_at_rest), None)
+            resting = next((each for each in sorted(full, key=attrgetter("used")) if each.is_at_rest), None)
             if resting is None:
                 raise refusal
             await resting.sleep_at_rest()
@@ -72,21 +72,24 @@ class SessionSlots:
         """Note that a session sleeps."""
         self._awake.pop(session.id, None)
 
-    def _find_full(self, session: AwakeSession) -> tuple[list[AwakeSession], ServiceError] | None:
+    def _find_full(self, session: AwakeSession) -> tuple[Sequence[AwakeSession], ServiceError] | None:
         """Those of which one has to sleep first, and the error where none can; None where there is room."""
-        others = [each for each in self._awake.values() if each.id != session.id]
-        own = [each for each in others if each.owner == session.owner]
-        user, most_of_all = self._users.get(session.owner), self._limits.sessions
+        count, owner = len(self._awake) - (session.id in self._awake), session.owner
+        user, most_of_all = self._users.get(owner), self._limits.sessions
         most = (user.sessions if user is not None else None) or self._limits.sessions_per_user
-        if most is not None and len(own) >= most:
-            return own, ServiceError("limit_reached", f"`{session.owner}` has {len(own)} {AT_WORK}", help=HELP)
-        if most_of_all is not None and len(others) >= most_of_all:
-            return others, ServiceError("limit_reached", f"all users together have {len(others)} {AT_WORK}", help=HELP)
-        share = len(others) / self.max_by_files
-        if others and (share >= 1 or (share >= COUNTED_SHARE and are_files_short())):
-            message = f"the service has no room for more than {len(others)} sessions at work"
-            return others, ServiceError("overloaded", message, help="Try again in some seconds.")
+        if most is not None and len(own := [each for each in self._others(session) if each.owner == owner]) >= most:
+            return own, ServiceError("limit_reached", f"`{owner}` has {len(own)} {AT_WORK}", help=HELP)
+        if most_of_all is not None and count >= most_of_all:
+            message = f"all users together have {count} {AT_WORK}"
+            return self._others(session), ServiceError("limit_reached", message, help=HELP)
+        share = count / self.max_by_files
+        if count and (share >= 1 or (share >= COUNTED_SHARE and are_files_short())):
+            message = f"the service has no room for more than {count} sessions at work"
+            return self._others(session), ServiceError("overloaded", message, help="Try again in some seconds.")
         return None
+
+    def _others(self, session: AwakeSession) -> list[AwakeSession]:
+        return [each for each in self._awake.values() if each.id != session.id]
 
     @property
     def is_crowded(self) -> bool:

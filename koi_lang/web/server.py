@@ -26,6 +26,10 @@ from koi_lang.system.file_locks import try_lock
 from koi_lang.system.open_folders import STATE_FOLDER, make_state_folder, open_state_file
 from koi_lang.web.app import make_app
 
+# After how many new objects the collector looks for garbage. Python's 700 are made by every request of a service, and
+# whatever a hundred sessions are at would be gone through many times a second.
+YOUNG_OBJECTS = 20_000
+
 
 async def serve(
     files: Sequence[str],
@@ -58,6 +62,7 @@ async def serve(
     ):
         # What is loaded by now lasts as long as the service: no collection has to go through it while everybody waits.
         gc.freeze()
+        gc.set_threshold(YOUNG_OBJECTS)
         app = make_app(host, jobs, address, Users(address.token, about.users))
         await serve_app(app, address, lambda url: _announce(url, address, log))
 
