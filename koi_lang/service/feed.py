@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final, Protocol, TypedDict
@@ -24,8 +24,8 @@ from koi_lang.sessions.messages import EventMessage
 # Bytes that a reader may leave unread.
 MAX_UNREAD_BYTES = 8 << 20
 UNREAD = f"more than {MAX_UNREAD_BYTES >> 20} MB were left unread"
-# Entries of the past that are read at once.
-PAGE = 500
+# Entries of the past that are read at once, and bytes of messages that are handed to a reader at once.
+PAGE, PIECE_BYTES = 500, 1 << 18
 EVENT: Final = "event"
 FAILED: Final = "session_failed"
 # What a client is told, without its line break, and the number of the entry that it is; None for what has none.
@@ -247,22 +247,31 @@ class Subscription:
         self._feed.leave(self)
         self._news.set()
 
-    async def listen(self, silence_s: float) -> AsyncIterator[Numbered | None]:
-        """The messages, and None where there was none for some seconds."""
-        async for number, message in self._past():
-            self._last = number
-            yield number, message
+    async def listen(self, silence_s: float) -> AsyncIterator[Sequence[Numbered]]:
+        """The messages, those together that wait at once; none where there was none for some seconds."""
+        async for page in self._past():
+            if self._is_closed:
+                return
+            yield page
         while not self._is_closed:
-            while self._waiting:
-                of_entry, message = self._waiting.popleft()
-                self._size -= len(message)
-                if of_entry is None or of_entry > self._last:
-                    self._last = of_entry or self._last
-                    yield of_entry, message
-                    await asyncio.sleep(0)
             self._news.clear()
-            if not self._waiting and not self._is_closed and not await self._wait_for_news(silence_s):
-                yield None
+            if messages := self._take():
+                yield messages
+                await asyncio.sleep(0)
+            elif not await self._wait_for_news(silence_s):
+                yield ()
+
+    def _take(self) -> list[Numbered]:
+        """Messages that wait, as far as the reader has not got them with the past, and no more than a piece of them."""
+        taken: list[Numbered] = []
+        until = self._size - PIECE_BYTES
+        while self._waiting and self._size > until:
+            number, message = self._waiting.popleft()
+            self._size -= len(message)
+            if number is None or number > self._last:
+                self._last = number or self._last
+                taken.append((number, message))
+        return taken
 
     async def _wait_for_news(self, most_s: float) -> bool:
         try:
@@ -271,13 +280,24 @@ class Subscription:
         except TimeoutError:
             return False
 
-    async def _past(self) -> AsyncIterator[tuple[int, bytes]]:
+    async def _past(self) -> AsyncIterator[Sequence[Numbered]]:
         """The entries that were written before the reader came, a page at a time: others go on meanwhile."""
-        source = self._feed.entries_since(self._last, self.view)
-        while page := await asyncio.to_thread(lambda: [item for _, item in zip(range(PAGE), source, strict=False)]):
-            for item in page:
-                if self._is_closed:
-                    return
-                yield item
+        source, has_more = self._feed.entries_since(self._last, self.view), True
+
+        def read() -> list[Numbered]:
+            nonlocal has_more
+            page, size = list[Numbered](), 0
+            for item in source:
+                page.append(item)
+                size += len(item[1])
+                if len(page) == PAGE or size > PIECE_BYTES:
+                    return page
+            has_more = False
+            return page
+
+        while has_more:
+            if page := await asyncio.to_thread(read):
+                self._last = page[-1][0] or self._last
+                yield page
                 # A reader that is gone is noticed by the loop, and others have their turn.
                 await asyncio.sleep(0)

@@ -59,13 +59,12 @@ async def _events(session: RunHandle, since: int, view: MessageView) -> AsyncIte
     reader = session.feed.subscribe(since, view)
     last, behind = since, 0
     try:
-        async for item in reader.listen(PING_S):
-            if item is None:
-                yield PING
-                continue
-            number, message = item
-            last, behind = (last, behind + 1) if number is None else (number, 0)
-            yield _event(f"{last}.{behind}" if behind else str(last), message)
+        async for messages in reader.listen(PING_S):
+            events = []
+            for number, message in messages:
+                last, behind = (last, behind + 1) if number is None else (number, 0)
+                events.append(_event(f"{last}.{behind}" if behind else str(last), message))
+            yield b"".join(events) or PING
         if reader.is_cut_off:
             yield _event(f"{last}.{behind + 1}", encode(CutOffMessage(type="cut_off", reason=UNREAD)))
     finally:
@@ -113,9 +112,9 @@ async def talk_with_run(socket: WebSocket) -> None:
 
 
 async def _tell(socket: WebSocket, reader: Subscription) -> None:
-    async for item in reader.listen(PING_S):
-        if item is not None:
-            await socket.send_text(item[1].decode())
+    async for messages in reader.listen(PING_S):
+        for _, message in messages:
+            await socket.send_text(message.decode())
     if reader.is_cut_off:
         await _send(socket, CutOffMessage(type="cut_off", reason=UNREAD))
     await socket.close(TRY_LATER if reader.is_cut_off else GOING_AWAY)

@@ -61,8 +61,8 @@ async def until(session: HostedSession, *states: str) -> None:
 async def until_told(session: HostedSession, is_last: Callable[[bytes], bool]) -> None:
     """Wait until a session tells something, or has told it; now and then, where it tells nothing, it is empty."""
     reader = session.feed.subscribe(0)
-    async for told in reader.listen(0.05):
-        if is_last(b"" if told is None else told[1]):
+    async for messages in reader.listen(0.05):
+        if any(is_last(message) for _, message in messages or [(None, b"")]):
             break
     reader.close()
 

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 from itertools import islice
+from pathlib import Path
 
 import pytest
 
+from koi_lang.runtime.journal.entries import NOTHING
+from koi_lang.service.feed import PIECE_BYTES, Feed
 from tests.service.serving_process import ServiceProcess
 
 PROGRAM = """
@@ -41,3 +45,21 @@ def test_nothing_is_lost_over_twenty_breaks(start_service: Callable[..., Service
 
     assert list(range(1, len(numbers) + 1)) == numbers
     assert [str(n) for n in range(total)] == printed
+
+
+def test_messages_that_wait_are_read_together(tmp_path: Path) -> None:
+    """A reader gets what waits for it at once, a piece at a time, in order, and each entry once."""
+
+    async def scenario() -> list[list[int | None]]:
+        feed = Feed("none", tmp_path / "none.jsonl", NOTHING, lambda message: None)
+        reader, groups = feed.subscribe(0), list[list[int | None]]()
+        large = b"x" * PIECE_BYTES
+        for number, message in ((1, b"a"), (None, b"b"), (1, b"a"), (2, large), (3, b"c"), (None, b"d")):
+            reader.add((number, message))
+        async for messages in reader.listen(0.01):
+            groups.append([number for number, _ in messages])
+            if not messages:
+                return groups
+        raise AssertionError("it was closed")
+
+    assert [[1, None, 2], [3, None], []] == asyncio.run(scenario())

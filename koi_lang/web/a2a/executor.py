@@ -80,12 +80,11 @@ class SessionExecutor(AgentExecutor):
         """Publish the events of a task's call, behind the last published entry."""
         reader, number = session.feed.subscribe(row.told), row.told
         try:
-            async for news in reader.listen(SILENCE_S):
-                if news is None:
-                    continue
-                number = news[0] or number
-                if await self._pass_on(json.loads(news[1]), updater):
-                    return
+            async for messages in reader.listen(SILENCE_S):
+                for entry, message in messages:
+                    number = entry or number
+                    if await self._pass_on(json.loads(message), updater):
+                        return
             await updater.failed(_message_of(updater, "the session has ended"))
         finally:
             reader.close()

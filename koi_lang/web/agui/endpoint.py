@@ -242,13 +242,14 @@ class AguiStream:
         try:
             for event in self._projection.begin():
                 yield event
-            async for news in reader.listen(LOOK_S):
-                if news is not None:
-                    self._told, silent = news[0] or self._told, 0
-                    for event in self._projection.translate(json.loads(news[1]), self._session.feed.requests):
+            async for messages in reader.listen(LOOK_S):
+                for number, message in messages:
+                    self._told, silent = number or self._told, 0
+                    for event in self._projection.translate(json.loads(message), self._session.feed.requests):
                         yield event
                     if self._projection.is_over:
                         return
+                if messages:
                     continue
                 if await self._request.is_disconnected():
                     return
