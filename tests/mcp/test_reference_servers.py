@@ -7,11 +7,14 @@ import subprocess
 import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from operator import contains
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from benchmarks import recalling
+from koi_lang.runtime.guidance.notes import FOLDER, parse_note
 from tests.mcp.conftest import Shelf
 from tests.mcp.servers import node_server, python_server
 from tests.mcp.test_errands import Person
@@ -127,6 +130,39 @@ def test_a_graph_is_remembered(shelf: Shelf, tmp_path: Path) -> None:
     found = use(shelf, options, 'return await files.search_nodes({ query: "engines" })').result
 
     assert ["Ada"] == [entity["name"] for entity in found["entities"]]
+
+
+@pytest.mark.needs("node", "npm")
+def test_recall_finds_more_than_the_memory_server(shelf: Shelf, tmp_path: Path) -> None:
+    """The same notes and questions: asked as it is, and then by its words, as a model would have to try them."""
+    project = tmp_path / "notes"
+    questions = recalling.write_corpus(project)
+    words = [[*recalling.WORD.findall(question), *recalling.RUN.findall(question)] for _, question, _ in questions]
+    notes = [parse_note(file.read_text("utf-8"), file.stem) for file in sorted((project / FOLDER).iterdir())]
+    entities = [{"name": note.id, "entityType": note.kind, "observations": [note.text]} for note in notes]
+    memory = "".join(json.dumps({"type": "entity", **entity}) + "\n" for entity in entities)
+    (tmp_path / "memory.jsonl").write_text(memory)
+    options = {**node_server("server-memory"), "env": {"MEMORY_FILE_PATH": str(tmp_path / "memory.jsonl")}}
+    asked = json.dumps([question for _, question, _ in questions]), json.dumps(words)
+    body = f"""
+        const names = async (query) => (await files.search_nodes({{ query }})).entities.map(each => each.name)
+        const whole = [], ranked = []
+        for (const question of {asked[0]}) whole.push((await names(question)).slice(0, 5))
+        for (const words of {asked[1]}) {{
+          const hits = {{}}
+          for (const word of words) for (const name of await names(word)) hits[name] = (hits[name] ?? 0) + 1
+          ranked.push(Object.keys(hits).sort((a, b) => hits[b] - hits[a] || (a < b ? -1 : 1)).slice(0, 5))
+        }}
+        return {{ whole, ranked }}
+        """
+    answers = [answer for _, _, answer in questions]
+    theirs = use(shelf, options, body).result
+    ours = [recalling.recall(project, question) for _, question, _ in questions]
+
+    found = [sum(map(contains, way, answers)) for way in (ours, theirs["ranked"], theirs["whole"])]
+    assert (200, 60) == (len(notes), len(questions))
+    assert [58, 0] == [found[0], found[2]]
+    assert found[0] > found[1]
 
 
 def test_times_are_converted(shelf: Shelf) -> None:
