@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sqlite3
 from collections.abc import Sequence
 from dataclasses import astuple, dataclass, fields
@@ -10,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from koi_lang.errors import SettingsError, reason
-from koi_lang.system.open_folders import STATE_FOLDER, open_state_file
+from koi_lang.system.open_folders import STATE_FOLDER, make_state_file
 
 NAME = "service.sqlite"
 
@@ -28,7 +27,7 @@ class Database:
         """That of a project's folder. Raises SettingsError."""
         path = folder / STATE_FOLDER / NAME
         try:
-            os.close(open_state_file(path))
+            make_state_file(path)
             return cls(path)
         except (OSError, sqlite3.Error) as error:
             cause = reason(error) if isinstance(error, OSError) else str(error)

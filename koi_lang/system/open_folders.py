@@ -45,10 +45,16 @@ def make_state_folder(folder: Path, mode: int = 0o777) -> None:
     folder.mkdir(mode, parents=True, exist_ok=True)
 
 
-def open_state_file(path: Path) -> int:
-    """The descriptor of a file below `.koi`, made for its owner where it is missing. Raises OSError for a link."""
+def make_state_file(path: Path) -> None:
+    """Make a file below `.koi` for its owner where it is missing. Raises OSError for a link.
+
+    One that is there is not opened: closing it would give up all locks of this process on a database.
+    """
     make_state_folder(path.parent)
-    return os.open(path, os.O_RDWR | os.O_CREAT | UNFOLLOWED, 0o600)
+    if path.is_symlink():
+        raise OSError(errno.ELOOP, f"`{path.name}` is a link, which is not followed", str(path))
+    with suppress(FileExistsError):
+        os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | UNFOLLOWED, 0o600))
 
 
 def resolve_links(path: Path) -> Path:

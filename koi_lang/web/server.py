@@ -23,7 +23,7 @@ from koi_lang.settings.service import ServiceSettings
 from koi_lang.system.capacity import raise_file_limit
 from koi_lang.system.date_and_place import local_zone
 from koi_lang.system.file_locks import try_lock
-from koi_lang.system.open_folders import STATE_FOLDER, make_state_folder, open_state_file
+from koi_lang.system.open_folders import STATE_FOLDER, make_state_file, make_state_folder
 from koi_lang.web.app import make_app
 
 # After how many new objects the collector looks for garbage. Python's 700 are made by every request of a service, and
@@ -91,7 +91,8 @@ async def sole_service(folder: Path) -> AsyncIterator[None]:
     path = folder / STATE_FOLDER / NAME
     try:
         make_state_folder(session_folder(folder, ""))
-        held = open_state_file(path)
+        make_state_file(path)
+        held = os.open(path, os.O_RDWR)
     except OSError as error:
         raise SettingsError(f"`{path}` cannot be used: {reason(error)}") from error
     try:

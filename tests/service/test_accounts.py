@@ -6,6 +6,8 @@ import asyncio
 import json
 import os
 import signal
+import subprocess
+import sys
 from collections.abc import AsyncIterator, Mapping
 from contextlib import closing
 from dataclasses import dataclass, field
@@ -305,3 +307,16 @@ def test_a_killed_process_is_one_that_was_killed(project: Project) -> None:
 
     assert -signal.SIGKILL == os.waitstatus_to_exitcode(os.waitpid(process, 0)[1])
     assert 230 == reserve(service.start(), 700, "3")
+
+
+def test_a_second_connection_leaves_the_locks_of_the_first(tmp_path: Path) -> None:
+    """Another process that reads the file and goes does not take itself for the last one, and no row is lost."""
+    look = "import sqlite3, sys; c = sqlite3.connect(sys.argv[1]); print(*c.execute('select tokens from spending'))"
+    words = [sys.executable, "-c", f"{look}; c.close()", str(tmp_path / ".koi/service.sqlite")]
+    with closing(SpendingTable(tmp_path)) as first, closing(SpendingTable(tmp_path)):
+        told = []
+        for number in range(3):
+            first.settle(first.reserve("d", "ada", "run", Taken(9), 1), "d", "ada", f"run{number}", Taken(number + 1))
+            told.append(subprocess.run(words, capture_output=True, text=True, check=True).stdout)
+
+    assert ["(1,)\n", "(1,) (2,)\n", "(1,) (2,) (3,)\n"] == told

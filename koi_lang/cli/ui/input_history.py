@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from prompt_toolkit.history import FileHistory
 
-from koi_lang.system.open_folders import STATE_FOLDER, open_state_file
+from koi_lang.system.open_folders import STATE_FOLDER, make_state_file
 
 CHAT = "chat-history"
 # Characters of the file; what is older is left out when it is read.
@@ -49,7 +48,7 @@ class InputHistory(FileHistory):
     def store_string(self, string: str) -> None:
         """Write what was typed, without secrets."""
         try:
-            os.close(open_state_file(self._path))
+            make_state_file(self._path)
             super().store_string(self._redact(string))
         except OSError:  # a folder that cannot be written is no reason to end a conversation
             return

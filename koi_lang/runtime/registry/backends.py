@@ -7,7 +7,6 @@ there, what was not is absent or complete. A power cut may cost the last changes
 from __future__ import annotations
 
 import json
-import os
 import sqlite3
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
@@ -19,7 +18,7 @@ from koi_lang.errors import RegistryError, SettingsError
 from koi_lang.runtime.registry.registry import Registry
 from koi_lang.runtime.registry.store import IdempotencyKey, MemoryStore, RegistryStore, T
 from koi_lang.runtime.registry.v1_import import JsonFile, KeyvTable, Legacy
-from koi_lang.system.open_folders import STATE_FOLDER, open_state_file
+from koi_lang.system.open_folders import STATE_FOLDER, make_state_file
 
 FOLDER = f"{STATE_FOLDER}/registry"
 FILE = "registry.sqlite"
@@ -220,7 +219,7 @@ class DurableStore:
         return self._connection
 
     def _connect(self) -> Connection:
-        os.close(open_state_file(self._path))  # its log has the same mode
+        make_state_file(self._path)  # its log has the same mode
         connection = sqlite3.connect(self._path, timeout=BUSY_TIMEOUT_S, isolation_level=None)
         with ExitStack() as undo:
             undo.callback(connection.close)
