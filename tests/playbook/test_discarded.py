@@ -102,7 +102,7 @@ def test_a_request_that_is_given_up_is_paid_for(play: Player) -> None:
         await asyncio.Event().wait()
         yield ""
 
-    played = play(solo(more="budget { time: 50ms }"), Voice(speak))
+    played = play(solo(more="budget { time: 1500ms }"), Voice(speak))
     (data,) = [event.fields for event in played.events if event.type == AnswerDiscarded.type]
 
     assert (True, 0) == (data["estimated"], data["tokens"]["output"])
