@@ -9,6 +9,7 @@ import click
 from koi_lang.cli.ui.doubts import can_ask
 from koi_lang.cli.ui.trust import confirm_folder
 from koi_lang.errors import KoiError, UsageError
+from koi_lang.health.project import setting_faults
 from koi_lang.settings import config_folder, read_settings, trust_in_folder
 from koi_lang.settings.folder_trust import forget_trust, trusted_folders
 
@@ -33,8 +34,14 @@ def command(is_agreed: bool, is_listing: bool, is_removing: bool) -> None:
 
 
 def show_trust(*, is_agreed: bool) -> None:
-    """Show what the settings of this folder widen; the person agrees by an option, or is asked. Raises UsageError."""
-    trust = trust_in_folder(read_settings())
+    """Show what the settings of this folder widen; the person agrees by an option, or is asked. Raises KoiError.
+
+    Nobody agrees to what cannot be read.
+    """
+    settings = read_settings()
+    for _, error in setting_faults(settings):
+        raise error
+    trust = trust_in_folder(settings)
     if not trust.widenings:
         click.echo("the settings of this folder widen nothing")
         return

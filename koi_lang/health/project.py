@@ -20,6 +20,7 @@ from koi_lang.program import build, loader
 from koi_lang.redaction.redactor import redactor
 from koi_lang.runtime.agents.declarations import Mcp
 from koi_lang.runtime.concurrency.tasks import together
+from koi_lang.runtime.guards.access_rules import parse_rule
 from koi_lang.runtime.mcp.configured import options_of
 from koi_lang.runtime.mcp.servers import Servers
 from koi_lang.settings import FILLED, ProjectSettings, dotenv, koi_config, project, trust_in_folder
@@ -31,8 +32,18 @@ SECTION_READERS: tuple[Callable[[ProjectSettings], Any], ...] = (
     *(project.allowed_tools, project.models, project.service_settings, project.search_address),
     *(project.most_of_snapshots, project.prose_is_checked, lambda settings: project.agent_token(settings, "")),
 )
+
+
+def _check_rules(settings: ProjectSettings) -> None:
+    """Raise SettingsError where `[permissions]` has a rule that is none."""
+    given = project.permissions(settings)
+    for name, rules in (("allow", given.allow), ("ask", given.ask), ("deny", given.deny)):
+        for rule in rules:
+            parse_rule(rule, f"[permissions] {name}")
+
+
 READERS: tuple[tuple[str, Callable[[ProjectSettings], Any]], ...] = (
-    *(("koi.toml", read) for read in SECTION_READERS),
+    *(("koi.toml", read) for read in (*SECTION_READERS, _check_rules)),
     (".koi-config.json", koi_config),
     (".env", dotenv),
     (".mcp.json or koi.toml", project.mcp_servers),
@@ -43,6 +54,12 @@ def settings_files(settings: ProjectSettings) -> Iterator[Finding]:
     """Whether the settings files of a project can be read; each fault is reported once."""
     if settings.files and not settings.is_trusted:
         yield Finding("project", "warning", trust_in_folder(settings).note, "koi trust")
+    for name, error in setting_faults(settings):
+        yield Finding("project", "error", error.message, f"edit {name}: {error.help}" if error.help else "")
+
+
+def setting_faults(settings: ProjectSettings) -> Iterator[tuple[str, KoiError]]:
+    """What is wrong with the settings files of a project, trusted or not, each with the file."""
     reported: set[str] = set()
     whole = replace(settings, is_trusted=True)
     for name, read in READERS:
@@ -51,7 +68,7 @@ def settings_files(settings: ProjectSettings) -> Iterator[Finding]:
         except KoiError as error:
             if error.message not in reported:
                 reported.add(error.message)
-                yield Finding("project", "error", error.message, f"edit {name}: {error.help}" if error.help else "")
+                yield name, error
 
 
 def servers(settings: ProjectSettings, *, offline: bool) -> Iterator[Finding]:

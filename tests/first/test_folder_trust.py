@@ -230,6 +230,33 @@ def test_koi_trust(machine: Machine) -> None:
     assert "you trust no folder\n" == machine.now("trust", "--list").out
 
 
+@pytest.mark.parametrize(
+    ("file", "text", "message"),
+    [
+        ("koi.toml", '[permissions]\nallow = ["mcp:files:read"]\n', 'Write `allow = ["read"]` below `[mcp.files]` in'),
+        (
+            "koi.toml",
+            '[permissions]\ndeny = ["mcp:files"]\n',
+            'Write `deny = ["*"]` below `[mcp.files]` in `koi.toml`.',
+        ),
+        ("koi.toml", '[permissions]\nask = ["shell:ls"]\n', "Did you mean `run`?"),
+        ("koi.toml", "[permissions\n", "`koi.toml` cannot be read"),
+        (".mcp.json", "{", "`.mcp.json` cannot be read"),
+    ],
+)
+def test_what_cannot_be_read_is_not_trusted(machine: Machine, file: str, text: str, message: str) -> None:
+    """`koi trust` says what is wrong, and so does `koi doctor`; nothing is agreed to."""
+    machine.project.write("koi.toml", '[shell]\nallow = ["ls"]\n')
+    machine.project.write(file, text)
+
+    done, listed, doctor = (
+        machine.now(*words.split()) for words in ("trust --yes", "trust --list", "doctor --offline")
+    )
+
+    assert (True, "you trust no folder\n") == (done.code != 0, listed.out)
+    assert (True, True) == (message in done.err, message in doctor.out)
+
+
 def test_nothing_is_trusted_by_a_file_in_the_folder(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
     """A configuration in the project could be written by an agent."""
     monkeypatch.setenv("KOI_CONFIG_DIR", str(machine.folder / "own"))

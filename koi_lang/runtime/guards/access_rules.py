@@ -145,10 +145,8 @@ def parse_rule(text: str, section: str = "[permissions]") -> AccessRule:
         help = "Name what is meant in another rule, which may be one of `deny`. `\\!` is the character."
         raise SettingsError(f"`{text}` in `{section}` is no rule: `!` takes nothing out of it", help=help)
     if kind not in (*KINDS, ANY):
-        near = nearest(kind, KINDS)
-        known = "Kinds are `read`, `write`, `run`, `web`, and `*` for all of them."
         raise SettingsError(
-            f"`{text}` in `{section}` has an unknown kind `{kind}`", help=f"Did you mean `{near}`?" if near else known
+            f"`{text}` in `{section}` has an unknown kind `{kind}`", help=_kind_help(kind, section, pattern)
         )
     if kind not in (*FILES, ANY):
         return AccessRule(kind, pattern)
@@ -157,6 +155,16 @@ def parse_rule(text: str, section: str = "[permissions]") -> AccessRule:
     except AgentError as error:
         raise SettingsError(f"`{text}` in `{section}` is no rule: {error.message}", help=error.help) from error
     return AccessRule(kind, pattern.removeprefix("./"))
+
+
+def _kind_help(kind: str, section: str, pattern: str) -> str:
+    """What to write in place of a rule of an unknown kind; tools of MCP servers have rules beside their server."""
+    if kind == "mcp":
+        server, tool = [*pattern.split(":", 1), "*"][:2]
+        verdict = section.rpartition(" ")[2] if " " in section else "allow"
+        return f'Write `{verdict} = ["{tool}"]` below `[mcp.{server}]` in `koi.toml`.'
+    near = "run" if kind == "shell" else nearest(kind, KINDS)
+    return f"Did you mean `{near}`?" if near else "Kinds are `read`, `write`, `run`, `web`, and `*` for all of them."
 
 
 def is_access_rule(text: str) -> bool:
