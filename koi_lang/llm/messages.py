@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol, TypeAlias
 
@@ -81,7 +81,7 @@ class Task:
         parts: the same text with what its author wrote and what came in apart; empty where all of it was written.
         args: the payload of the handler.
         state: the state of the agent as it is now, updates of this call included.
-        actions: names the agent may use.
+        actions: the names of the actions that the agent may use, which may be looked up as they are asked for.
         members: agents it may delegate to.
         results: what has been executed in this call so far, in order.
         event: whose playbook it is; empty where it is none of an agent.
@@ -92,7 +92,7 @@ class Task:
     playbook: str
     args: Any = None
     state: Mapping[str, Any] = field(default_factory=dict)
-    actions: tuple[str, ...] = ()
+    actions: Container[str] = ()
     members: tuple[DelegateInfo, ...] = ()
     results: Sequence[ActionResult] = ()
     parts: tuple[Part, ...] = ()

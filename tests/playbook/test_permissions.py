@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -11,6 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from koi_lang.runtime.actions.lookup import actions_of, all_actions
+from koi_lang.runtime.guards.policy import Policy
 from koi_lang.runtime.host import ApprovalDecision, ApprovalRequest
 from tests.playbook.playing import Played, Player, act, ask, done, solo
 from tests.running import RecordingHost
@@ -229,3 +231,13 @@ def test_a_result_changes_no_state_without_permission(play: Player, answer: Any)
 def test_a_result_without_updates_needs_no_permission(play: Player) -> None:
     """Models that always send the field, empty, are not refused."""
     assert {"ok": True} == play(solo("think"), [done(state_updates={}, stateUpdates=None, ok=True)]).result
+
+
+def test_the_policy_is_asked_once_for_what_a_request_may_tell(play: Player) -> None:
+    """Nobody asks again for a model that does not look, or for actions that the call has no use for."""
+    asked = []
+    sys.setprofile(lambda frame, event, _: asked.append(event) if frame.f_code is Policy.verdict.__code__ else None)
+    play(solo("think"), [done()])
+    sys.setprofile(None)
+
+    assert 0 < asked.count("call") < len(all_actions())

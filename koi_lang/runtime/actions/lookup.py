@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from koi_lang.diagnostics import suggestion
@@ -74,8 +75,12 @@ def has_commands(agent: AgentPort) -> bool:
     return "run_command" in run.added.actions or (run.has_commands and bool(run.commands.of_agent(agent.name)))
 
 
-def actions_of(agent: AgentPort) -> list[ActionKind]:
-    """The actions an agent's role permits now; outputs, skills, plans and clients have theirs where there are any."""
+def actions_of(agent: AgentPort, hidden: Container[str] = ()) -> list[ActionKind]:
+    """The actions an agent's role permits now; outputs, skills, plans and clients have theirs where there are any.
+
+    Args:
+        hidden: those that are left out.
+    """
     known = [*all_actions(), *agent.run.added.actions.values(), *client_offer.get().actions.values()]
     useful_now = {
         READ_OUTPUT: reads_outputs(agent),
@@ -89,10 +94,30 @@ def actions_of(agent: AgentPort) -> list[ActionKind]:
     plan = agent.run.planning
     policy = agent.run.policy
     role = agent.role
-    useful = [kind for kind in known if useful_now.get(kind.name, True) and plan.offers(kind.name)]
+    wanted = [kind for kind in known if kind.name not in hidden]
+    useful = [kind for kind in wanted if useful_now.get(kind.name, True) and plan.offers(kind.name)]
     return [
         kind for kind in useful if policy.verdict(action_access(kind, role=role, topic=kind.name)).outcome != "denied"
     ]
 
 
-__all__ = ["MODULES", "actions_of", "all_actions", "call_action", "find_action", "find_builtin", "reads_outputs"]
+@dataclass(frozen=True, slots=True)
+class PermittedActions:
+    """The names of the actions that an agent's role permits, looked up for whoever asks."""
+
+    agent: AgentPort = field(repr=False, compare=False)
+
+    def __contains__(self, name: object) -> bool:
+        return any(kind.name == name for kind in actions_of(self.agent))
+
+
+__all__ = [
+    "MODULES",
+    "PermittedActions",
+    "actions_of",
+    "all_actions",
+    "call_action",
+    "find_action",
+    "find_builtin",
+    "reads_outputs",
+]

@@ -19,7 +19,7 @@ from koi_lang.llm.tools import ToolCall, ToolOffer, ToolResult
 from koi_lang.llm.transcript import Beginning, Transcript
 from koi_lang.runtime.actions.client_tools import client_offer
 from koi_lang.runtime.actions.layers import with_references
-from koi_lang.runtime.actions.lookup import actions_of
+from koi_lang.runtime.actions.lookup import PermittedActions
 from koi_lang.runtime.budget.limits import LimitReachedError, current_spending
 from koi_lang.runtime.context import current_execution
 from koi_lang.runtime.guidance.prompt_sections import sections_of as guidance_texts
@@ -302,7 +302,7 @@ def task(call: PlaybookCall, messages: Transcript) -> Task:
         playbook=call.playbook.text,
         args=call.args,
         state=dict(agent.state),
-        actions=tuple(kind.name for kind in actions_of(agent)),
+        actions=PermittedActions(agent),
         members=tuple(DelegateInfo(m.key, m.agent.about.affordance, tuple(m.events)) for m in members),
         results=Beginning(call.results),
         parts=call.playbook.parts,

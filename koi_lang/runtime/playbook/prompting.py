@@ -300,7 +300,7 @@ def offered_actions(
     hidden |= set() if agent.about.mcps() else ONLY_SERVERS
     hidden |= set() if tools.get("resources") else ONLY_RESOURCES
     hidden |= set() if tools.get("prompts") else ONLY_PROMPTS
-    return [kind for kind in actions_of(agent) if kind.name not in hidden]
+    return actions_of(agent, hidden)
 
 
 def _member(member: Delegate, tools: Mapping[str, str]) -> list[str]:
