@@ -206,13 +206,17 @@ class SessionHost:
 
     def find(self, run: str, user: User) -> HostedSession:
         """The session of a run that a user may see. Raises ServiceError, in the same way where there is none."""
-        row = self._table.find(run)
+        row = self._find_row(run)
         if row is None or not (user.is_admin or row.owner == user.name):
             raise ServiceError("unknown_run", f"there is no run `{run}`")
         if run not in self._hosted:
             self._hosted[run] = self._make_session(row)
             self._hosted[run].feed.restore(self._waiting.get(run, ()))
         return self._hosted[run]
+
+    def _find_row(self, run: str) -> SessionRow | None:
+        """What is kept of a session, which nobody but this process changes."""
+        return self._hosted[run].row if run in self._hosted else self._table.find(run)
 
     def all_here(self) -> Iterable[HostedSession]:
         """Those that this process has come to know, awake or asleep."""
@@ -223,7 +227,7 @@ class SessionHost:
 
     def may_see(self, run: str, user: User) -> bool:
         """Whether there is such a session, and it is one of the user's."""
-        row = self._table.find(run)
+        row = self._find_row(run)
         return row is not None and (user.is_admin or row.owner == user.name)
 
     def owners(self, user: User) -> dict[str, str]:
@@ -247,7 +251,7 @@ class SessionHost:
 
     def find_run(self, run: str, user: User) -> RunHandle:
         """The session of a run, or a run that another process works on, which admins may see. Raises ServiceError."""
-        attached = self.attached.find(run) if user.is_admin and self._table.find(run) is None else None
+        attached = self.attached.find(run) if user.is_admin and self._find_row(run) is None else None
         return attached or self.find(run, user)
 
     def all(self, user: User) -> list[HostedSession]:

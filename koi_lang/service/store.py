@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Sequence
-from dataclasses import astuple, dataclass, fields
+from dataclasses import dataclass, fields
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,7 @@ class Database:
         self._connection = sqlite3.connect(path, isolation_level=None)
         self._connection.execute("pragma journal_mode = wal")
         self._connection.execute("pragma synchronous = full")
+        self._is_synced = True
 
     @classmethod
     def connect(cls, folder: Path) -> Database:
@@ -43,13 +45,10 @@ class Database:
                 next synced statement takes them along.
         """
         try:
-            if is_synced:
-                return self._connection.execute(statement, values).fetchall()
-            self._connection.execute("pragma synchronous = normal")
-            try:
-                return self._connection.execute(statement, values).fetchall()
-            finally:
-                self._connection.execute("pragma synchronous = full")
+            if is_synced != self._is_synced:
+                self._connection.execute(f"pragma synchronous = {'full' if is_synced else 'normal'}")
+                self._is_synced = is_synced
+            return self._connection.execute(statement, values).fetchall()
         except sqlite3.Error as error:
             help = "Look whether the disk is full."
             raise SettingsError(f"`{NAME}` cannot be used: {error}", help=help) from error
@@ -80,8 +79,9 @@ class SessionRow:
     parent: str = ""
 
 
-COLUMNS = ", ".join(field.name for field in fields(SessionRow))
-ADD = f"insert or replace into sessions ({COLUMNS}) values ({', '.join('?' for _ in fields(SessionRow))})"
+NAMES = [field.name for field in fields(SessionRow)]
+COLUMNS, VALUES = ", ".join(NAMES), attrgetter(*NAMES)
+ADD = f"insert or replace into sessions ({COLUMNS}) values ({', '.join('?' for _ in NAMES)})"
 
 
 class SessionTable:
@@ -96,7 +96,7 @@ class SessionTable:
 
     def add(self, row: SessionRow, *, is_synced: bool = True) -> None:
         """Store a session; see `Database.execute`."""
-        self._database.execute(ADD, astuple(row), is_synced=is_synced)
+        self._database.execute(ADD, VALUES(row), is_synced=is_synced)
 
     def find(self, run: str) -> SessionRow | None:
         """The session of a run."""
