@@ -26,6 +26,8 @@ MAX_UNREAD_BYTES = 8 << 20
 UNREAD = f"more than {MAX_UNREAD_BYTES >> 20} MB were left unread"
 # Entries of the past that are read at once, and bytes of messages that are handed to a reader at once.
 PAGE, PIECE_BYTES = 500, 1 << 18
+# A journal up to that size is read without a thread.
+SHORT_BYTES = 1 << 15
 EVENT: Final = "event"
 FAILED: Final = "session_failed"
 # What a client is told, without its line break, and the number of the entry that it is; None for what has none.
@@ -168,6 +170,13 @@ class Feed:
 
     # ------------------------------------------------------------ reading
 
+    @property
+    def is_short(self) -> bool:
+        """Whether the journal holds so few entries that a thread takes longer to begin than they to be read."""
+        with suppress(OSError):
+            return self.journal.stat().st_size <= SHORT_BYTES
+        return True
+
     def subscribe(self, since: int, view: MessageView = view_all) -> Subscription:
         """All messages behind an entry, then the new ones."""
         reader = Subscription(self, since, view)
@@ -295,8 +304,9 @@ class Subscription:
             has_more = False
             return page
 
+        is_short = self._feed.is_short
         while has_more:
-            if page := await asyncio.to_thread(read):
+            if page := read() if is_short else await asyncio.to_thread(read):
                 self._last = page[-1][0] or self._last
                 yield page
                 # A reader that is gone is noticed by the loop, and others have their turn.
