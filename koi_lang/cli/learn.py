@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
+from contextlib import closing
 from dataclasses import asdict, dataclass
 from hashlib import blake2b
 from pathlib import Path
@@ -14,11 +15,12 @@ import click
 
 from koi_lang import settings
 from koi_lang.cli import freeze, memory
-from koi_lang.cli.lessons import refusals_in
+from koi_lang.cli.lessons import LESSON_WORDS, proposals_in, refusals_in
 from koi_lang.diagnostics import suggestion
 from koi_lang.errors import JournalError, UsageError
 from koi_lang.events import ApprovalGiven, HandlerStarted, ModelAnswered, ModelAsked
 from koi_lang.runtime.guards.access_rules import parse_rule
+from koi_lang.runtime.guidance import note_index
 from koi_lang.runtime.journal import reader, store
 from koi_lang.runtime.journal.entries import Header, JournalEntry
 from koi_lang.runtime.journal.history import beginnings
@@ -44,7 +46,7 @@ class Proposal:
     """Something that recorded runs suggest.
 
     Attributes:
-        kind: `freeze`, `rule` or `note`.
+        kind: `freeze`, `rule`, `note` or `lesson`.
         what: the words of the command that a yes stands for, or the rule.
         why: how often it was recorded.
     """
@@ -61,7 +63,7 @@ class Proposal:
     @property
     def text(self) -> str:
         """The offer as a person reads it."""
-        heads = {"freeze": "freeze", "rule": "always allow", "note": "keep the note"}
+        heads = {"freeze": "freeze", "rule": "always allow", "note": "keep the note", "lesson": "keep the lesson"}
         return f"{heads[self.kind]} {' '.join(self.what)}"
 
 
@@ -126,9 +128,11 @@ def accept(offer: Proposal) -> None:
         LastingRules.of(Path.cwd()).keep(parse_rule(offer.what[0]).text)
         click.echo(clean(f"allowed from now on: {offer.what[0]}; `koi permissions` takes it back"))
         return
-    chosen: click.Command = {"freeze": freeze.command, "note": memory.add}[offer.kind]
-    words = ["--kind", "preference", *offer.what] if offer.kind == "note" else list(offer.what)
-    chosen.main(words, prog_name=f"koi {offer.kind}", standalone_mode=False)
+    if offer.kind == "freeze":
+        freeze.command.main(list(offer.what), prog_name="koi freeze", standalone_mode=False)
+        return
+    kind = "preference" if offer.kind == "note" else offer.kind
+    memory.add.main(["--kind", kind, *offer.what], prog_name="koi memory add", standalone_mode=False)
 
 
 def recorded_runs(folder: Path) -> Iterator[RecordedEntries]:
@@ -143,7 +147,7 @@ def recorded_runs(folder: Path) -> Iterator[RecordedEntries]:
 
 def offers_of(runs: Sequence[RecordedEntries]) -> list[Proposal]:
     """What some runs suggest."""
-    return [*plans_to_freeze(runs), *rules_to_keep(runs), *notes_to_keep(runs)]
+    return [*plans_to_freeze(runs), *rules_to_keep(runs), *notes_to_keep(runs), *lessons_to_keep(runs)]
 
 
 def plans_to_freeze(runs: Sequence[RecordedEntries]) -> Iterator[Proposal]:
@@ -222,3 +226,15 @@ def notes_to_keep(runs: Sequence[RecordedEntries]) -> Iterator[Proposal]:
     for group in groups:
         if len(group) >= MIN_CORRECTED:
             yield Proposal("note", (group[-1],), f"you have said it in {len(group)} runs")
+
+
+def lessons_to_keep(runs: Sequence[RecordedEntries]) -> Iterator[Proposal]:
+    """The lessons of unattended work that are no notes yet, each once."""
+    lessons: dict[str, str] = {}
+    for header, entries in runs:
+        if tuple(header.words) == LESSON_WORDS:
+            lessons |= dict(proposals_in(entries))
+    with closing(note_index.open_notes(Path.cwd())) as notes:
+        for text, source in lessons.items():
+            if not any(is_alike(text, each.note.text) for each in notes.search(text, 5)):
+                yield Proposal("lesson", (text,), source)

@@ -10,7 +10,7 @@ from typing import Any
 
 from koi_lang.cli.running import run_program
 from koi_lang.errors import JournalError
-from koi_lang.events import ApprovalGiven, HandlerStarted, MessageDelivered
+from koi_lang.events import ApprovalGiven, HandlerEnded, HandlerStarted, MessageDelivered
 from koi_lang.program import loader
 from koi_lang.runtime.actions.planning import PLAN_QUESTION
 from koi_lang.runtime.guidance.notes import FOLDER
@@ -18,8 +18,11 @@ from koi_lang.runtime.journal import reader, store
 from koi_lang.runtime.journal.entries import JournalEntry
 from koi_lang.runtime.playbook.steering import PERSON
 from koi_lang.sessions.options import RunOptions
+from koi_lang.settings.project import proposes_lessons
 from koi_lang.system import resources
 
+# The command line of a run that words lessons, and the handler whose result is proposals.
+LESSON_WORDS, PROPOSING = ("memory", "lessons"), "propose"
 MAX_EVIDENCE = 12
 MAX_CHARS = 300
 # Answers to a plan that say nothing about it.
@@ -27,9 +30,10 @@ PLAIN_ANSWERS = frozenset({"accept", "edit", "refuse", "yes", "no", "y", "n", ""
 
 
 def offer_lessons(run: str, options: RunOptions) -> None:
-    """Offer lessons of a recorded run to the person at a terminal; where nobody is, nothing is kept.
+    """Offer lessons of a recorded run to the person at a terminal.
 
-    The model for `small` words them, in a run of its own.
+    The model for `small` words them, in a run of its own. Where nobody is at a terminal nothing is kept; with
+    `[memory] keep = "propose"` the journal of that run holds them for `koi learn`.
 
     Args:
         run: its id.
@@ -37,7 +41,9 @@ def offer_lessons(run: str, options: RunOptions) -> None:
     """
     is_seen = sys.stdin.isatty() and sys.stderr.isatty() and not (options.quiet or options.as_json)
     has_stand_in = options.rehearse or options.answers is not None
-    if not is_seen or has_stand_in or options.record is False or options.no_memory:
+    if has_stand_in or options.record is False or options.no_memory:
+        return
+    if not is_seen and not proposes_lessons(options.settings):
         return
     try:
         entries = [line.entry for line in reader.lines(store.find(options.folder, run)) if line.entry is not None]
@@ -48,14 +54,21 @@ def offer_lessons(run: str, options: RunOptions) -> None:
         file = str(resources.standard_skills() / "programs/lessons.koi")
         wished = replace(
             options,
-            payload={"evidence": evidence},
+            payload={"evidence": evidence, "asks": is_seen},
             allow=(*options.allow, f"write:{FOLDER}/**"),
             report=None,
             plan=False,
             as_result=False,
-            words=("memory", "lessons"),
+            words=LESSON_WORDS,
         )
         run_program(file, loader.load_compiled(file), wished)
+
+
+def proposals_in(entries: Iterable[JournalEntry]) -> Iterator[tuple[str, str]]:
+    """The lessons that a run proposes, each with the line that it rests on."""
+    for entry in entries:
+        if entry.kind == HandlerEnded.type and entry.data.get("event") == PROPOSING:
+            yield from ((_line(each["text"]), _line(each["source"])) for each in entry.data.get("result") or ())
 
 
 def refusals_in(entries: Iterable[JournalEntry]) -> Iterator[str]:

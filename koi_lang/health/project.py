@@ -30,7 +30,12 @@ LIMIT_S = 3.0
 SECTION_READERS: tuple[Callable[[ProjectSettings], Any], ...] = (
     *(project.limits, project.shell_settings, project.permissions, project.trust, project.allowed_hosts),
     *(project.allowed_tools, project.models, project.service_settings, project.search_address),
-    *(project.most_of_snapshots, project.prose_is_checked, lambda settings: project.agent_token(settings, "")),
+    *(
+        project.most_of_snapshots,
+        project.prose_is_checked,
+        project.proposes_lessons,
+        lambda settings: project.agent_token(settings, ""),
+    ),
 )
 
 

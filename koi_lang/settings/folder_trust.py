@@ -43,6 +43,7 @@ ParsedFiles: TypeAlias = Mapping[str, Any]
 TEXTS: Mapping[str, str] = {
     "a2a.tokens": "tokens are sent to ",
     "http.allow": "programs reach hosts of your network: ",
+    "memory.keep": "lessons of unattended work, for which a model is asked, are: ",
     "permissions.allow": "allowed without a question: ",
     "serve.hooks": "a service tells of its runs at ",
     "serve.http": "a service listens at ",

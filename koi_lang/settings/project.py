@@ -164,6 +164,13 @@ class SnapshotSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class MemorySettings:
+    """`[memory]`: what becomes of lessons where nobody is at a terminal: nothing, or proposals for `koi learn`."""
+
+    keep: str = field(default="ask", metadata=check_one_of("ask", "propose"))
+
+
+@dataclass(frozen=True, slots=True)
 class CheckSettings:
     """`[check]`: which warnings are shown; `prose`: those about the sentences of playbooks."""
 
@@ -191,6 +198,7 @@ SECTIONS: Mapping[str, type] = {
     "http": HttpSettings,
     "limits": LimitSettings,
     "mcp": McpSettings,
+    "memory": MemorySettings,
     "models": ModelSettings,
     "permissions": PermissionSettings,
     "shell": ShellSettings,
@@ -291,6 +299,11 @@ def service_settings(settings: ProjectSettings) -> ServiceSettings:
 def prose_is_checked(settings: ProjectSettings) -> bool:
     """Whether warnings about the sentences of playbooks are shown, by `prose` in `[check]`. Raises SettingsError."""
     return _read_section(settings, CheckSettings).prose
+
+
+def proposes_lessons(settings: ProjectSettings) -> bool:
+    """Whether lessons of unattended work are worded for `koi learn`, by `keep` in `[memory]`. Raises SettingsError."""
+    return _read_section(settings, MemorySettings).keep == "propose"
 
 
 def most_of_snapshots(settings: ProjectSettings) -> int:

@@ -12,9 +12,13 @@ import pexpect
 import pytest
 
 import koi_lang
-from koi_lang.cli.lessons import evidence_in
+from koi_lang.cli.lessons import evidence_in, offer_lessons
 from koi_lang.runtime.guidance.notes import FOLDER
 from koi_lang.runtime.journal.entries import JournalEntry
+from koi_lang.runtime.journal.reader import read
+from koi_lang.runtime.journal.writer import Writer
+from koi_lang.sessions.options import RunOptions
+from koi_lang.settings import read_settings
 from tests import forks
 from tests.first.machine import KEY
 from tests.limits import LIMIT_S
@@ -120,3 +124,36 @@ def test_nobody_at_a_terminal_keeps_nothing(project: Project) -> None:
 
     assert "Lesson" not in ran.stdout + ran.stderr
     assert not (project.folder / FOLDER).exists()
+
+
+@pytest.mark.parametrize("keep", ["propose", "ask"])
+def test_lessons_of_unattended_work_are_proposed(project: Project, monkeypatch: pytest.MonkeyPatch, keep: str) -> None:
+    """Only where the settings say so; `koi learn` offers them until they are kept or refused."""
+    project.write("koi.toml", f'[memory]\nkeep = "{keep}"\n')
+    project.write("a.koi", "role R { can execute }\nagent A : R { on go() { return 1 } }\nrun A.go()\n")
+    assert 0 == project.koi("run", "--quiet", "a.koi").returncode
+    (journal,) = (project.folder / ".koi/runs").glob("*.jsonl")
+    writer = Writer(journal, read(journal).end, str, print)
+    writer.note("steered", text="deploy with make", **{"from": "person"})
+    writer.close()
+    monkeypatch.chdir(project.folder)
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+
+    async def once() -> int:
+        async with ModelServer(answer, ["gpt-4o-mini"]) as server:
+            monkeypatch.setenv("OPENAI_BASE_URL", f"{server.url}/v1")
+            options = RunOptions(model="openai/gpt-4o-mini", settings=read_settings(project.folder))
+            await asyncio.to_thread(offer_lessons, journal.stem, options)
+            return len(server.requests)
+
+    assert int(keep == "propose") == asyncio.run(once())
+    offers = json.loads(project.koi("learn", "--json").stdout)
+    assert [("lesson", [LESSON], "said meanwhile: deploy with make")] * (keep == "propose") == [
+        (each["kind"], each["what"], each["why"]) for each in offers
+    ]
+    assert not (project.folder / FOLDER).exists()
+    for each in offers:
+        project.koi("learn", "--yes", each["id"])
+        (note,) = (project.folder / FOLDER).glob("*.md")
+        assert "kind: lesson" in note.read_text()
+    assert [] == json.loads(project.koi("learn", "--json").stdout)
