@@ -16,7 +16,7 @@ MAX_TYPE_CHARS = 2000
 # Types of Python, with what is written instead; what stands in their brackets is put into the place.
 OF_PYTHON = {
     **dict.fromkeys(("list", "tuple", "set", "sequence", "iterable"), "{}[]"),
-    "optional": "{} | null", "dict": "object", "union": "{} | …", "literal": "…",
+    "annotated": "any[]", "optional": "{} | null", "dict": "object", "union": "{} | …", "literal": "…",
     "str": "string", "float": "number", "bool": "boolean", "none": "null",
 }  # fmt: skip
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_right
 
 from koi_lang.compiler import nodes as n
@@ -25,6 +26,11 @@ from koi_lang.compiler.rules.tests import agent_of
 from koi_lang.compiler.walk import Enclosing
 from koi_lang.diagnostics import SLIP_IN_FOUR, nearest
 
+# Methods of dictionaries of Python, and what is written instead.
+OF_DICTS = {
+    "items": "Object.entries({})", "keys": "Object.keys({})", "values": "Object.values({})", "get": "{}.name ?? …",
+    "update": "Object.assign({}, …)", "pop": "delete {}.name", "copy": "{{ ...{} }}", "has_key": '"name" in {}',
+}  # fmt: skip
 # What functions have, which some of these objects are.
 OF_FUNCTIONS = frozenset({"name", "length", "apply", "bind", "call"})
 
@@ -44,6 +50,9 @@ def unknown_member(file: Analysis, report: Report) -> None:
 
         in agent: state { count = 0 }  on show(args) { return this.state.count }
     """
+    for call, around in file.index.of(n.Call):
+        if isinstance(call.callee, n.Member) and not call.callee.optional:
+            _check_method(call.callee, around, file, report)
     for member, around in file.index.of(n.Member):
         owner = member.object
         if member.optional or member.name in OF_ALL:
@@ -80,13 +89,19 @@ def _check_kind(member: n.Member, around: Enclosing, file: Analysis, report: Rep
     kind = types.kind_of(member.object, around)
     if kind is None or kind not in OF_KINDS or member.name in OF_KINDS[kind]:
         return
+    text = " ".join(file.unit.source.text[slice(*member.object.span)].split())
+    if isinstance(member.object, n.Text) and re.search(r"\s\.\s", file.unit.source.text[slice(*member.span)]):
+        message, help = "`.` does not join texts", f"write `+` in place of it: `{text} + {member.name}`."
+        report.add(member.name_span, message, help=help)
+        return
     near = nearest(member.name, sorted(OF_KINDS[kind]), alike=SLIP_IN_FOUR)
     instead = {"array": FOREIGN_OF_LISTS, "string": FOREIGN_OF_TEXTS}.get(kind, {}).get(member.name)
-    text = " ".join(file.unit.source.text[slice(*member.object.span)].split())
     if instead is not None:
         help, near = f"write {instead}.", None
     elif near is not None:
         help = f"did you mean `{near}`?"
+    elif member.name == "join" and kind == "string":
+        help = f"a list is joined with a text: `list.join({text})`."
     elif kind == "array":
         help = f"its items may have one: `{text}[0].{member.name}`, or `{text}.map(item => item.{member.name})`."
     elif member.name in OF_TEXTS and kind != "string":
@@ -97,6 +112,19 @@ def _check_kind(member: n.Member, around: Enclosing, file: Analysis, report: Rep
         help = "only objects have fields of their own."
     fixes = report.replacement(member.name_span, near)
     report.add(member.name_span, f"{WORDS[kind]} has no `{member.name}`", help=help, fixes=fixes)
+
+
+def _check_method(called: n.Member, around: Enclosing, file: Analysis, report: Report) -> None:
+    """Report a call of what is no method: `length`, and what dictionaries of Python have and objects do not."""
+    types = report.program.for_file(value_types, file)
+    if called.name == "length":
+        report.add(called.name_span, "`length` is a number and no method", help="leave the parentheses out.")
+    is_object = types.declared_kind(called.object, around) == "object" or is_named(called.object, "args")
+    if is_object and called.name in OF_DICTS:
+        text = " ".join(file.unit.source.text[slice(*called.object.span)].split())
+        help = f"write `{OF_DICTS[called.name].format(text)}`."
+        if called.name not in (types.fields_of(types.type_of(called.object, around)) or {}):
+            report.add(called.name_span, f"an object has no method `{called.name}`", help=help)
 
 
 def _check_this(member: n.Member, agent: n.Agent, file: Analysis, report: Report) -> None:
@@ -119,6 +147,7 @@ def _report(member: n.Member, owner: str, report: Report) -> None:
     near = nearest(member.name, sorted(known))
     listed = ", ".join(f"`{name}`" for name in sorted(known)[:8])
     help = f"did you mean `{owner}.{near}`?" if near else f"it has {listed}{', …' if len(known) > 8 else ''}."
+    help = "write `return` to end here, or `throw new Error(…)` to fail." if member.name == "exit" else help
     help = "write `console.log(…)`." if owner == "console" and near is None else help
     fixes = report.replacement(member.name_span, near)
     report.add(member.name_span, f"`{owner}` has no member `{member.name}`", help=help, fixes=fixes)

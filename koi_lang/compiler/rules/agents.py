@@ -7,8 +7,9 @@ from collections.abc import Iterator
 from koi_lang.compiler import nodes as n
 from koi_lang.compiler.analysis import Analysis
 from koi_lang.compiler.rules.fixes import add_permission
-from koi_lang.compiler.rules.program import handlers, place_of
+from koi_lang.compiler.rules.program import handlers, is_variable, place_of, with_article
 from koi_lang.compiler.rules.table import Report, rule
+from koi_lang.compiler.symbols import Kind
 from koi_lang.diagnostics import nearest
 from koi_lang.settings.project import COMPACT_OPTIONS, MODEL_OPTIONS, ROLES
 from koi_lang.source import Span
@@ -234,6 +235,42 @@ def unknown_mcp_option(file: Analysis, report: Report) -> None:
                 _report_option(property, "mcp", MCP_OPTIONS, report)
 
 
+@rule("E0257", "error")
+def made_declaration(file: Analysis, report: Report) -> None:
+    """`new` stands before an agent, a team, a skill or a type.
+
+    There is one of each agent in a run, from its beginning on; code calls its handlers.
+
+    Wrong:
+
+        role Worker { can execute }
+        agent Adder : Worker { on add(args: { a: number }) { return args.a + 1 } }
+        agent Main : Worker { on start() { return await new Adder().add({ a: 1 }) } }
+
+    Right:
+
+        role Worker { can execute }
+        agent Adder : Worker { on add(args: { a: number }) { return args.a + 1 } }
+        agent Main : Worker { on start() { return await Adder.add({ a: 1 }) } }
+    """
+    for new, around in file.index.of(n.New):
+        if not isinstance(new.callee, n.Name) or is_variable(new.callee, around, file):
+            continue
+        name = new.callee.name
+        kinds: tuple[Kind, ...] = ("agent", "team", "skill", "type")
+        symbol = next((found for kind in kinds if (found := file.table.find(kind, name)) is not None), None)
+        if symbol is not None:
+            events = [each.name.name for each in handlers(symbol.node)] if isinstance(symbol.node, n.Agent) else []
+            helps = {
+                "agent": f"write `await {name}.{(events or ['event'])[0]}({{ … }})`: there is one in each run.",
+                "team": 'write `await send peers.event("…").any()({ … })`.',
+                "skill": "call its functions by their names.",
+                "type": "write its fields: `{ … }`.",
+            }
+            message = f"`{name}` is {with_article(symbol.kind)}, which `new` does not make"
+            report.add(new.span, message, help=helps[symbol.kind])
+
+
 @rule("E0446", "error")
 def server_without_start(file: Analysis, report: Report) -> None:
     """An `mcp` declaration says neither how its server is started nor where it is reached.
@@ -255,7 +292,11 @@ def server_without_start(file: Analysis, report: Report) -> None:
             _report_option(property, "mcp", STARTS, report)
         else:
             message = f"`{server.name.name}` has neither a `command` nor a `url`"
-            report.add(server.name.span, message, help='write `command: "…"`, or `url: "https://…"`.')
+            inner = next((each.value for each in options if isinstance(each, n.Property)), None)
+            help = 'write `command: "…"`, or `url: "https://…"`.'
+            if isinstance(inner, n.Object):
+                help = 'declare each server by itself: `mcp files = { command: "…", args: [ … ] }`.'
+            report.add(server.name.span, message, help=help)
 
 
 def _misspelt_start(server: n.Mcp) -> n.Property | None:

@@ -238,6 +238,8 @@ def unreachable(file: Analysis, report: Report) -> None:
                 word = JUMPS[type(jump)]
                 others = [report.place(_first_word(jump, file), "ends here")]
                 help = "remove it, or put it in front."
+                if isinstance(statement, n.Playbook) and isinstance(jump, n.Return) and jump.value is None:
+                    help = "leave the `return` out: what the model returns is the result."
                 report.add(
                     _first_word(statement, file), f"nothing behind this `{word}` is executed", others=others, help=help
                 )

@@ -336,15 +336,10 @@ def _types_of_sends(file: Analysis, program: AnalysedProgram) -> Iterator[tuple[
         ]
         types = [type for type in declared if type is not None]
         if types and len(types) == len(declared):
-            one = _union(types)
+            different = list({type.text: type for type in types}.values())
+            text = " | ".join(type.text for type in different)
+            one = different[0] if len(different) == 1 else n.Type(different[0].span, "union", text, tuple(different))
             yield send, n.Type(one.span, "Array", f"{one.text}[]", (one,)) if send.select == "all" else one
-
-
-def _union(types: Sequence[n.Type]) -> n.Type:
-    different = list({type.text: type for type in types}.values())
-    if len(different) == 1:
-        return different[0]
-    return n.Type(different[0].span, "union", " | ".join(type.text for type in different), tuple(different))
 
 
 def skill_calls(file: Analysis, program: AnalysedProgram) -> Iterator[SkillCall]:

@@ -159,6 +159,10 @@ def unknown_server(file: Analysis, report: Report) -> None:
             report.add(name.span, message, help=advice.help, fixes=advice.fixes)
 
 
+# What people call to read a prompt from a file.
+READERS = frozenset({"file", "read", "readFile", "load", "open", "include", "import_text", "fromFile"})
+
+
 @rule("E0206", "error")
 def unknown_prompt(file: Analysis, report: Report) -> None:
     """A prompt is named that nobody declares.
@@ -182,6 +186,14 @@ def unknown_prompt(file: Analysis, report: Report) -> None:
     named += [name for prompt, _ in file.index.of(n.Prompt) for name in prompts_of(prompt)]
     for name in named:
         if file.table.find("prompt", name.name) is None:
+            if file.unit.source.text[name.span.end : name.span.end + 1] == "(" and name.name in READERS:
+                help = 'its text stands in the program: `playbook "…"`.'
+                report.add(
+                    name.span,
+                    f"no function gives the text of a playbook, and there is no prompt `{name.name}`",
+                    help=help,
+                )
+                continue
             advice = _other_kind(name, file, "prompt") or report.program.advice("prompt", name, file)
             report.add(name.span, f"there is no prompt `{name.name}`", help=advice.help, fixes=advice.fixes)
 

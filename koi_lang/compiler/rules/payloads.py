@@ -155,7 +155,11 @@ def value_problems(
     if type.name == "literal":
         yield from _literal_problems(value, type, given, shown)
         return
-    kind, wanted = _kind(value, given.around, file, program), kind_of_type(type)
+    is_null = isinstance(value, n.Literal) and value.value is None
+    kind: Kind | None = "null" if is_null else None
+    if value is not None and not is_null:
+        kind = kind_of(value, given.around, file, program)
+    wanted = kind_of_type(type)
     if kind is not None and wanted is not None and kind != wanted and value is not None:
         message = f"{shown} of `{given.owner}` is {WORDS[wanted]}, and gets {WORDS[kind]}"
         yield value.span, message, f"give it {WORDS[wanted]}, or declare another type."
@@ -228,12 +232,6 @@ def _missing(missing: list[str], unknown: list[str], path: str, given: TypedPlac
     paths = [f"`{path}.{name}`" if path else f"`{name}`" for name in missing]
     verb = "is" if len(paths) == 1 else "are"
     return f"{' and '.join(paths)} {verb} missing in the {given.kind} of `{given.owner}`", help
-
-
-def _kind(value: n.Expression | None, around: Enclosing, file: Analysis, program: AnalysedProgram) -> Kind | None:
-    if isinstance(value, n.Literal) and value.value is None:
-        return "null"
-    return None if value is None else kind_of(value, around, file, program)
 
 
 # Types of parameters that may well be left out.

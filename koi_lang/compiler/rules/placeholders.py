@@ -19,7 +19,8 @@ PATH = r"([A-Za-z_]\w*)((?:\??\.\w+|\[\d+\])+)"
 SINGLE = re.compile(rf"(?<![\w${{]){{\s*{PATH}\s*}}(?!}})")
 # What code inserts values into is a text in backticks; the name alone may stand in `${…}` and `{{…}}`.
 INSERTED = re.compile(
-    rf"\$\{{\s*{PATH.replace('+)', '*)')}\s*\}}|\{{\{{\s*{PATH.replace('+)', '*)')}\s*\}}\}}|{SINGLE.pattern}"
+    rf"\$\{{\s*{PATH.replace('+)', '*)')}\s*\}}|\{{\{{\s*{PATH.replace('+)', '*)')}\s*\}}\}}"
+    rf"|#\{{\s*{PATH.replace('+)', '*)')}\s*\}}|\\\({PATH.replace('+)', '*)')}\)|{SINGLE.pattern}"
 )
 # Functions that look for a text as it is written.
 LITERAL = frozenset(
@@ -51,8 +52,8 @@ def wrong_braces(file: Analysis, report: Report) -> None:
         for match in re.finditer(rf"(?<![\w${{]){{\s*{parameter}\s*}}(?!}})", text.value):
             _report(text, match[0], f"write `{{{{{parameter}}}}}`.", file, report)
     for text, resolution in _in_code(file):
-        for match in INSERTED.finditer(text.value):
-            path = match[0].strip("${} ")
+        for match in INSERTED.finditer(file.unit.source.text, text.span.start, text.span.end):
+            path = match[0].strip("#${}()\\ ")
             if _is_visible(re.split(r"\W", path)[0], text, resolution):
                 help = f"write the text in backticks, with `${{{path}}}`."
                 _report(text, match[0], help, file, report)
@@ -96,7 +97,8 @@ def _in_code(file: Analysis) -> Iterator[tuple[n.Text, Resolution]]:
     """The texts in quotes that code works with."""
     apart: set[n.Node] = set()
     for text, around in file.index.of(n.Text):
-        if "{" in text.value and around.root in file.code:
+        is_there = "{" in text.value or "\\(" in file.unit.source.text[slice(*text.span)]
+        if is_there and around.root in file.code:
             apart = apart or _texts_apart(file)
             if text not in apart:
                 assert around.root is not None

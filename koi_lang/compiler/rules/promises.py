@@ -23,6 +23,7 @@ REGISTRY = frozenset({"get", "set", "delete", "has", "keys", "search", "clear", 
 # Functions that make a text or a number of what they are given.
 CONVERSIONS = frozenset({"String", "Number", "Boolean", "parseInt", "parseFloat"})
 PREDICATES = frozenset({"filter", "some", "every", "find", "findIndex", "findLast", "findLastIndex"})
+TOGETHER = frozenset({"all", "allSettled", "any", "race"})
 COMPARISONS = frozenset({"==", "===", "!=", "!=="})
 
 
@@ -69,6 +70,31 @@ def await_missing(file: Analysis, report: Report) -> None:
             report.add(used.span, f"`{name}` is a promise, not the result", others=others, help=help)
 
 
+@rule("E0258", "warning")
+def promises_without_list(file: Analysis, report: Report) -> None:
+    """`Promise.all` and its like are given promises one by one, and not in a list.
+
+    Wrong:
+
+        in agent:
+          on one(args) { return 1 }
+          on start(args) { return await Promise.all(this.one(), this.one()) }
+
+    Right:
+
+        in agent:
+          on one(args) { return 1 }
+          on start(args) { return await Promise.all([this.one(), this.one()]) }
+    """
+    for call, _ in file.index.of(n.Call):
+        callee = call.callee
+        is_all = isinstance(callee, n.Member) and is_named(callee.object, "Promise") and callee.name in TOGETHER
+        if is_all and len(call.arguments) > 1:
+            name = callee.name if isinstance(callee, n.Member) else ""
+            message = f"`Promise.{name}` takes one list"
+            report.add(call.arguments[0].span, message, help=f"write `Promise.{name}([ … ])`.")
+
+
 @rule("E0308", "warning")
 def async_predicate(file: Analysis, report: Report) -> None:
     """A list is searched or filtered with an `async` function.
@@ -100,6 +126,9 @@ def async_predicate(file: Analysis, report: Report) -> None:
                     help = "wait for the answers before: `const answers = await Promise.all(list.map(async …))`."
                     message = f"`{name}` does not wait for an `async` function, and takes every answer for true"
                     report.add(span, message, help=help)
+                elif name == "forEach":
+                    message = "`forEach` does not wait for an `async` function, and code goes on"
+                    report.add(span, message, help="write `for (const item of list) { await … }`.")
                 elif name in ("sort", "toSorted"):
                     help = "wait for what is compared before: `const keys = await Promise.all(list.map(async …))`."
                     message = f"`{name}` does not wait for an `async` function, and takes all items for equal"

@@ -8,10 +8,18 @@ from collections.abc import Iterator
 from koi_lang.compiler import nodes as n
 from koi_lang.compiler.analysis import Analysis
 from koi_lang.compiler.declared_types import choices_of
-from koi_lang.compiler.rules.kinds import WORDS, ValueTypes, given_patterns, kind_of, type_given, value_types
+from koi_lang.compiler.rules.kinds import (
+    WORDS,
+    ValueTypes,
+    given_patterns,
+    kind_of,
+    kind_of_type,
+    type_given,
+    value_types,
+)
 from koi_lang.compiler.rules.members import OF_ALL, OF_TEXTS
 from koi_lang.compiler.rules.payloads import TypedPlace, value_problems
-from koi_lang.compiler.rules.program import AnalysedProgram, variable_of
+from koi_lang.compiler.rules.program import AnalysedProgram, is_named, variable_of
 from koi_lang.compiler.rules.state import CHANGES
 from koi_lang.compiler.rules.table import Report, rule
 from koi_lang.compiler.scope import ScopeVariable
@@ -89,6 +97,9 @@ def missing_result(file: Analysis, report: Report) -> None:
         if _falls_through(handler.body):
             message = f"`{handler.name.name}` gives `{handler.returns.one_line}`, and may end without a `return`"
             help = "return a value at the end, or add `| null` to the type."
+            last = handler.body.statements[-1] if handler.body.statements else None
+            if isinstance(last, n.ExpressionStatement) and isinstance(last.expression, n.Operation | n.Name | n.Member):
+                help = f"write `return {' '.join(file.unit.source.text[slice(*last.span)].split())}`."
             report.add(handler.name.span, message, help=VERDICT if handler.guard else help)
 
 
@@ -231,12 +242,134 @@ def computed_text(file: Analysis, report: Report) -> None:
             report.add(operand.span, f"`{text}` is {WORDS[kind]}, and `{operator}` computes with numbers", help=help)
 
 
+@rule("E0259", "warning")
+def comment_for_division(file: Analysis, report: Report) -> None:
+    """A `//` that was meant as the division of Python begins a comment.
+
+    It is seen where nothing but a number, or the name of a variable, stands behind it.
+
+    Wrong:
+
+        in handler:
+          const half = 10 // 3
+          return half
+
+    Right:
+
+        in handler: const half = Math.floor(10 / 3)  return half
+    """
+    text = file.unit.source.text
+    nodes = [*file.index.of(n.Declarator), *file.index.of(n.Assignment), *file.index.of(n.Return)]
+    for node, around in nodes:
+        value = node.value if isinstance(node, n.Declarator | n.Assignment | n.Return) else None
+        found = DIVISOR.match(text, value.span.end) if value is not None else None
+        if value is None or found is None or around.root not in file.code:
+            continue
+        names = {variable.name for variable in file.code[around.root].variables.values()}
+        if found[2][0].isdigit() or found[2].partition(".")[0] in names:
+            divided = " ".join(text[slice(*value.span)].split())
+            help = f"write `Math.floor({divided} / {found[2]})`."
+            report.add(Span(*found.span(1)), "`//` begins a comment, and divides nothing", help=help)
+
+
+@rule("E0260", "warning")
+def result_of_callback(file: Analysis, report: Report) -> None:
+    """A function for `map`, `filter`, `sort` and the like gives nothing, or numbers are sorted as texts.
+
+    A function in braces gives what it returns. Without a function `sort` compares texts, so that 10 comes before 9.
+
+    Wrong:
+
+        in handler(args: { sizes: number[] }): return args.sizes.map(size => { size * 2 })
+
+    Right:
+
+        in handler(args: { sizes: number[] }): return args.sizes.map(size => size * 2)
+    """
+    types = report.program.for_file(value_types, file)
+    leaving = [*file.index.of(n.Return), *file.index.of(n.Throw)]
+    returning = {around.function for _, around in leaving}
+    for call, around in file.index.of(n.Call):
+        if not isinstance(call.callee, n.Member):
+            continue
+        name, first = call.callee.name, call.arguments[0] if call.arguments else None
+        has_braces = isinstance(first, n.Function) and isinstance(first.body, n.Block) and not first.is_generator
+        if name in NEEDING_RESULT and has_braces and first not in returning:
+            message = f"this function gives `{name}` nothing"
+            report.add(call.callee.name_span, message, help="write `return` in its braces, or leave these out.")
+        if name == "map" and isinstance(first, n.Name) and first.name == "parseInt":
+            message = "`parseInt` takes the index for the base of the number"
+            report.add(first.span, message, help="write `.map(Number)`.")
+        item = types.item_type(types.type_of(call.callee.object, around)) if name in ("sort", "toSorted") else None
+        if first is None and kind_of_type(item) == "number":
+            message = f"`{name}` compares texts, so that 10 comes before 9"
+            report.add(call.callee.name_span, message, help=f"write `.{name}((a, b) => a - b)`.")
+
+
+@rule("E0261", "warning")
+def result_of_change(file: Analysis, report: Report) -> None:
+    """What `forEach` gives is used, which is nothing, or a list is replaced by what `push` gives, which is its length.
+
+    Wrong:
+
+        in handler(args: { items: string[] }):
+          let items = args.items
+          items = items.push("tea")
+          return items
+
+    Right:
+
+        in handler(args: { items: string[] }):
+          const items = args.items
+          items.push("tea")
+          return items
+    """
+    text = file.unit.source.text
+    given: list[tuple[n.Node, n.Expression | None]] = [
+        (each.pattern, each.value) for each, _ in file.index.of(n.Declarator)
+    ]
+    given += [(each.target, each.value) for each, _ in file.index.of(n.Assignment) if not each.operator]
+    for target, value in given:
+        value = value.value if isinstance(value, n.Await) else value
+        if not isinstance(value, n.Call) or not isinstance(value.callee, n.Member):
+            continue
+        name, owner = value.callee.name, text[slice(*value.callee.object.span)]
+        if name == "forEach":
+            report.add(value.callee.name_span, "`forEach` gives nothing", help="write `map` for a list of the results.")
+        elif name in ("push", "unshift") and text[slice(*target.span)] == owner:
+            message = f"`{name}` gives the length of the list"
+            report.add(value.callee.name_span, message, help=f"write `{owner}.{name}(…)` alone: it changes the list.")
+
+
+@rule("E0256", "warning")
+def index_from_end(file: Analysis, report: Report) -> None:
+    """A list or text is asked for an item with a negative index, which it does not have.
+
+    Wrong:
+
+        in handler(args: { names: string[] }): return args.names[-1]
+
+    Right:
+
+        in handler(args: { names: string[] }): return args.names.at(-1)
+    """
+    text = file.unit.source.text
+    written = {assignment.target for assignment, _ in file.index.of(n.Assignment)}
+    for node, _ in file.index.of(n.Index):
+        match node.index:
+            case n.Prefix(operator="-", operand=n.Literal(value=int() as value)) if value and node not in written:
+                owner = " ".join(text[slice(*node.object.span)].split())
+                message = f"no item has the index `-{value}`, so this is `undefined`"
+                report.add(node.index.span, message, help=f"write `{owner}.at(-{value})`, which counts from the end.")
+
+
 @rule("E0255", "warning")
 def never_equal(file: Analysis, report: Report) -> None:
     """Two values are compared whose types never agree, so that the answer is always the same.
 
     `===` converts nothing: a number is never `===` to a text. Nor is a value that may only be one of some texts equal
-    to another one, also in a `switch`. `<` and `>` make a number of a text beside a number, and `NaN` of most.
+    to another one, also in a `switch`. `<` and `>` make a number of a text beside a number, and `NaN` of most. A list
+    or object that is written down is equal to nothing, `NaN` not even to itself, and `0 < n < 9` compares `true`.
 
     Wrong:
 
@@ -247,6 +380,16 @@ def never_equal(file: Analysis, report: Report) -> None:
         in handler(args: { state: "open" | "closed" }): return args.state === "open"
     """
     types = report.program.for_file(value_types, file)
+    # Tests compare by content.
+    expected = {part for expect, _ in file.index.of(n.Expect) for part in everything(expect)}
+    for operation, around in file.index.of(n.Operation):
+        if operation in expected:
+            continue
+        if problem := _fixed_answer(operation, around, types):
+            kind = next((each for each in operation.operands if isinstance(each, n.Text)), None)
+            near = nearest(kind.value, TYPEOF) if kind is not None and "did you mean" in problem[1] else None
+            fixes = report.replacement(report.inside(kind), near) if kind is not None else ()
+            report.add(operation.span, problem[0], help=problem[1], fixes=fixes)
     compared: list[tuple[str, n.Expression, n.Expression, Enclosing]] = [
         (operation.operators[0], operation.operands[0], operation.operands[1], around)
         for operation, around in file.index.of(n.Operation)
@@ -269,6 +412,43 @@ def never_equal(file: Analysis, report: Report) -> None:
             fixes = report.replacement(report.inside(shown), near)
             message = f"`{shown.value}` is not among the values that are declared"
             report.add(shown.span, message, help=help, fixes=fixes)
+
+
+def _fixed_answer(operation: n.Operation, around: Enclosing, types: ValueTypes) -> tuple[str, str] | None:
+    """Why a comparison says nothing of its operands, and the help; None where it may."""
+    text = types.file.unit.source.text
+    operators, operands = operation.operators, operation.operands
+    shown = [" ".join(text[slice(*each.span)].split()) for each in operands]
+    if len(operators) == 2 and all(operator in ORDERS for operator in operators):
+        help = f"write `{shown[0]} {operators[0]} {shown[1]} && {shown[1]} {operators[1]} {shown[2]}`."
+        return "the second comparison gets `true` or `false`", help
+    if len(operators) != 1 or operators[0] not in EQUALITIES:
+        return None
+    sign = "!" if operators[0][0] == "!" else ""
+    if all(isinstance(each, WRITTEN) or is_named(each, "NaN") for each in operands):
+        return None
+    for one, other, name in ((operands[0], operands[1], shown[0]), (operands[1], operands[0], shown[1])):
+        match other:
+            case n.Array(items=parts) | n.Object(properties=parts):
+                size = f"{name}.length" if isinstance(other, n.Array) else f"Object.keys({name}).length"
+                help = f"write `{size} {'>' if sign else '==='} 0`." if not parts else AS_JSON
+                return "lists and objects are only equal to themselves", help
+            case n.New():
+                made = text[slice(*other.callee.span)]
+                help = "compare what `.getTime()` gives of both." if made == "Date" else AS_JSON
+                return f"a new `{made}` is only equal to itself", help
+            case n.Name(name="NaN"):
+                return "nothing is equal to `NaN`", f"write `{sign}Number.isNaN({name})`."
+            case n.Text(value=kind) if isinstance(one, n.Prefix) and one.operator == "typeof" and kind not in TYPEOF:
+                value = text[slice(*one.operand.span)]
+                near = nearest(kind, TYPEOF)
+                help = f"did you mean `{near}`?" if near else f"it is {', '.join(f'`{each}`' for each in TYPEOF)}."
+                if kind in ("array", "list"):
+                    help = f"write `{sign}Array.isArray({value})`."
+                elif kind == "null":
+                    help = f"write `{value} {operators[0]} null`."
+                return f"`typeof` never gives `{kind}`", help
+    return None
 
 
 def _comparison_problem(
@@ -386,6 +566,12 @@ def _falls_through(node: n.Statement) -> bool:
 
 # Methods and functions that add fields to an object, or ask whether it has one.
 ADDING = frozenset({"assign", "defineProperty", "hasOwn", "hasOwnProperty"})
+AS_JSON = "compare the texts that `JSON.stringify` makes of both."
+TYPEOF = ("string", "number", "boolean", "object", "function", "undefined")
+ORDERS = frozenset({"<", ">", "<=", ">="})
+DIVISOR = re.compile(r"[ \t]*(//[ \t]*(\d[\d.]*|[A-Za-z_]\w*(?:\.\w+)*))[ \t]*(?=\r?\n|$)")
+NEEDING_RESULT = frozenset("map filter find some every flatMap reduce sort toSorted".split())
+WRITTEN = (n.Array, n.Object, n.Literal, n.Text)
 EQUALITIES = frozenset({"===", "!==", "==", "!="})
 COMPARISONS = frozenset((operator,) for operator in (*EQUALITIES, "<", ">", "<=", ">="))
 ARITHMETIC = frozenset({"-", "*", "/", "%", "**"})

@@ -21,6 +21,12 @@ from koi_lang.compiler.walk import everything
 from koi_lang.diagnostics import SLIP_IN_FOUR, LabeledSpan, nearest
 from koi_lang.source import Source, Span
 
+# A filter behind a value, and what is written instead of the usual ones.
+PIPE = re.compile(r"([\w.\[\]]+)\s*\|\s*(\w+)")
+FILTERS = {
+    "upper": ".toUpperCase()", "lower": ".toLowerCase()", "trim": ".trim()", "length": ".length", "join": '.join(", ")',
+    "first": "[0]", "last": ".at(-1)", "default": ' ?? "…"', "capitalize": "…", "string": "",
+}  # fmt: skip
 COMPUTED = "compute it in code, and pass it on in the payload."
 
 
@@ -103,7 +109,11 @@ def unknown_placeholder(file: Analysis, report: Report) -> None:
         if not hole.braces or (name is None and hole.obstacle is None):
             continue
         reason = f"{hole.obstacle} has no place in a text" if name is None else f"nothing here is called `{name}`"
+        piped = PIPE.search(hole.source) if name is not None else None
         help, meant = (COMPUTED, None) if name is None else _root_help(name, filled)
+        if piped is not None and piped[2] == name:
+            written = FILTERS.get(piped[2], "…")
+            help, meant = f"Koi has no filters: write `{{{{{piped[1]}{written}}}}}`.", None
         fixes = report.replacement(_place_in_hole(filled, name or "", ""), meant)
         report.add(filled.place, f"`{_one_line(hole.source)}` stays as it is: {reason}", help=help, fixes=fixes)
 

@@ -62,6 +62,10 @@ def unknown_type(file: Analysis, report: Report) -> None:
     """
     table = file.table
     known = {*KINDS, *OTHERS, *map(str.lower, [*table.types, *table.values, *table.roles, *table.skills])}
+    for type, _ in file.index.of(n.Type):
+        if type.name == "any" and " & " in type.text:
+            help = "write the fields of all in one type, or a field for each part."
+            report.add(type.span, "types with names are not joined by `&`, so anything is accepted", help=help)
     first: dict[str, Span] = {}
     generic = [function for function, _ in file.index.of(n.Function) if function.generics]
     for name, span in _type_names(file):

@@ -31,6 +31,7 @@ from koi_lang.source import Source, Span
 
 ORDER = (
     *declarations.JOB_HINTS,
+    *foreign_keywords.FIRST,
     *strings.HINTS,
     *characters.HINTS,
     *brackets.HINTS,
@@ -51,7 +52,7 @@ __all__ = [
 
 # What is wrong with two statements on one line.
 BESIDE = (
-    ("E0199", strings.quote_beside), ("E0150", agents.item_beside),
+    ("E0145", foreign_keywords.form_beside), ("E0199", strings.quote_beside), ("E0150", agents.item_beside),
     ("E0189", foreign_keywords.fails_beside), ("E0180", foreign_keywords.triple_single),
     ("E0456", test_blocks.option_beside), ("E0194", missing.own_error_beside), ("E0159", declarations.answer_beside),
     ("E0166", foreign_keywords.foreign_beside), ("E0164", foreign_keywords.arrow_beside),

@@ -11,6 +11,8 @@ from koi_lang.diagnostics import nearest
 from koi_lang.source import Source, Span
 
 HINTS: list[Hint] = []
+# The head of a method of another language, its result before its name.
+METHOD = re.compile(r"(?:\w+\s+)*\w+(?:<[^<>\n]*>)?\s+(\w+)\s*\(")
 SKILL_ITEMS = ("affordance", "needs", "const", "let", "agent", "team", "function", "export")
 ITEMS = (
     "on",
@@ -67,7 +69,9 @@ INSTEAD = {
     **dict.fromkeys(
         ("outputtype", "outputschema", "resulttype", "responsemodel", "responseformat"), (RESULT, "Review")
     ),
-    **dict.fromkeys(("retries", "maxretries"), ('write `resilience "start" {{ retry_max_attempts = {value} }}`.', "3")),
+    **dict.fromkeys(
+        ("retry", "retries", "maxretries"), ('write `resilience "start" {{ retry_max_attempts = {value} }}`.', "3")
+    ),
     **dict.fromkeys(
         ("guard", "guards", "guardrail", "guardrails", "inputguardrails", "outputguardrails"), (GUARD_FORM, "")
     ),
@@ -221,6 +225,8 @@ def uses_form(failure: Failure) -> SyntaxHelp | None:
     if failure.tail[-2:] == ("USES", "SKILLS") and failure.piece().text.isidentifier():
         help = f"write `uses skill {failure.piece().text}`, or `uses skills` alone for those of the project."
         return SyntaxHelp(f"{failure.excerpt} does not belong here", failure.span, help)
+    if failure.word() == "use" and failure.frame.word == "agent" and failure.word(2) == "-":
+        return SyntaxHelp("`use` names no model", failure.span, LLM_FORM)
     if failure.tail[-1:] != ("USES",) and not (failure.frame.word == "agent" and failure.word() == "use"):
         return None
     kind = failure.word(1) if failure.word() == "use" else failure.word().removesuffix("s")
@@ -364,11 +370,12 @@ def unknown_item(failure: Failure) -> SyntaxHelp | None:
     elif kind == "skill" and failure.word() in ITEMS:
         help = "put it into an agent, or write `export function name(…) { … }`."
     elif kind == "agent" and failure.word(1) == "(":
-        help = f"write `on {failure.piece().text}(…)`."
+        is_registered = failure.piece(2).kind == "text"
+        help = f"write `on {failure.piece(2).text[1:-1] if is_registered else name}(…)`."
     elif kind == "agent" and failure.word(1) in ("on", "private"):
         help = "leave it out: a handler begins with `on` or `private on`."
-    elif kind == "agent" and failure.piece(1).kind == "word" and failure.word(2) == "(":
-        help = f"write `on {failure.piece(1).text}(…)`."
+    elif kind == "agent" and (method := METHOD.match(failure.source.text, failure.span.start)) is not None:
+        help = f"write `on {method[1]}(…)`."
     article = "an" if kind == "agent" else "a"
     message, meant = f"{failure.excerpt} does not begin a part of {article} {kind}", near if help is suggested else None
     return SyntaxHelp(message, failure.span, help, meant=meant)

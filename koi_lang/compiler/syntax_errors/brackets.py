@@ -154,7 +154,9 @@ def comma(failure: Failure) -> SyntaxHelp | None:
         return None
     if piece.kind not in ("word", "number", "text", "triple", "address") and piece.text not in ("{", "[", "`"):
         return None
-    return SyntaxHelp(f"a `,` is missing before {failure.excerpt}", _short(piece), "write `,` between the two.")
+    is_text = piece.kind == "text" and failure.piece(-1).kind == "text"
+    help = "write `,` between the two" + (", or `+` to join them." if is_text else ".")
+    return SyntaxHelp(f"a `,` is missing before {failure.excerpt}", _short(piece), help)
 
 
 def _culprit(failure: Failure) -> int | None:

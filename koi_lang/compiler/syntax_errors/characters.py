@@ -129,6 +129,10 @@ def dollar(failure: Failure) -> SyntaxHelp | None:
     piece = failure.piece()
     if piece.kind != "word" or "$" not in unescape(piece.text):
         return None
+    if piece.text[1:].isupper() and piece.text[0] == "$":
+        return SyntaxHelp(
+            f"{failure.excerpt} is a variable of a shell", failure.span, f"write `process.env.{piece.text[1:]}`."
+        )
     better = unescape(piece.text).replace("$", "") or "value"
     better = f"_{better}" if better[0].isdigit() else better
     return SyntaxHelp(f"the name {failure.excerpt} has a `$`", failure.span, f"write `{better}`.")

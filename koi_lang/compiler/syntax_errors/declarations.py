@@ -223,7 +223,7 @@ def _members(names: list[str]) -> str:
 
 @hint(HINTS, "E0158")
 def prompt_parameter(failure: Failure) -> SyntaxHelp | None:
-    """A parameter of a prompt has no type.
+    """A parameter of a prompt, or a field of a type, has no type.
 
     Wrong:
 
@@ -233,6 +233,12 @@ def prompt_parameter(failure: Failure) -> SyntaxHelp | None:
 
         prompt Greeting(name: string) = "Say hello to {{name}}."
     """
+    is_field = "COLON" in failure.expected and "OPTIONAL" in failure.expected and failure.word() in (",", "}", ";")
+    if is_field and failure.piece(-1).kind == "word":
+        name = failure.piece(-1)
+        return SyntaxHelp(
+            f"the field `{name.text}` has no type", name.span, f"write `{name.text}: string`, or `{name.text}: any`."
+        )
     if failure.frame.word != "prompt" or failure.frame.bracket != "(" or "COLON" not in failure.expected:
         return None
     name = failure.piece(-1)

@@ -34,6 +34,15 @@ INSTEAD = {
     **dict.fromkeys(("crew", "swarm", "group"), "write `team Name { ada: Ada }`."),
     **dict.fromkeys(("schema", "record", "model_schema"), "write `type Name = { … }`."),
     **dict.fromkeys(("main", "entrypoint"), "write `run Agent.handler({ … })`."),
+    **dict.fromkeys(("node", "edge", "stage"), "write a handler of an agent, and call it: `await Agent.event({ … })`."),
+    **dict.fromkeys(("groupchat", "room", "squad"), "write `team Name { ada: Ada }`."),
+    **dict.fromkeys(
+        ("namespace", "module", "library"), "write `skill Name { export function … }`, or a file to import."
+    ),
+    "declare": "leave it out: what is not declared here is imported.",
+    **dict.fromkeys(("every", "schedule", "at"), 'write `run Agent.handler({ … }) every "1h"`.'),
+    **dict.fromkeys(("cron", "crontab"), 'write `run Agent.handler({ … }) every "0 9 * * 1-5"`.'),
+    **dict.fromkeys(("start", "execute", "call", "launch", "invoke"), "write `run Agent.handler({ … })`."),
     "generator": "leave it out: a program is a Python module as it is.",
     "retry_policy": 'write `resilience "event" { retry_max_attempts = 3 }` in an agent.',
 }

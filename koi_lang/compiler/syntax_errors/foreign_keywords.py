@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
+from typing import TypeAlias
 
 from koi_lang.compiler.build import CONTEXTUAL, RESERVED
 from koi_lang.compiler.syntax_errors.context import Failure, Hint, SyntaxHelp, hint
@@ -12,6 +14,8 @@ from koi_lang.diagnostics import nearest
 from koi_lang.source import Source, Span
 
 HINTS: list[Hint] = []
+# Asked before all others: forms that say by themselves what is meant.
+FIRST: list[Hint] = []
 BRANCH = "write `switch (…) { case …: … }`."
 FUNCTION = "write `const name = (…) => { … }`, or put a function into a skill."
 RECORD = "write a plain object `{ … }`, or an agent or skill for what has functions."
@@ -40,6 +44,7 @@ _OTHERS = {
     "goto": "use a loop.",
     "enum": 'write an object of texts: `const Color = { red: "red", blue: "blue" }`.',
     "with": "name the object each time: `thing.field`.",
+    **dict.fromkeys(("system", "user", "assistant"), "put it into the text of the `playbook`."),
     "assert": "write `if (!…) throw new Error(…)`, and in a test `expect …`.",
     **dict.fromkeys(("global", "nonlocal"), "leave it out: functions see the variables around them."),
 }
@@ -58,6 +63,8 @@ WITH_PARENTHESES = frozenset("elif elseif elsif unless except foreach not until 
 OWN_AGENT = re.compile(r"class\s+(\w+)\s*(?:extends\s+|\(\s*)(?:\w+\.)?\w*Agent\b")
 # The head of a block of Python that names a resource.
 WITH_AS = re.compile(r"with[ (]+([^\n{:]+?) as (\w+)")
+# The head of a method of Java or C#.
+METHOD = re.compile(r"(?:(?:public|private|static|final|async)\s+)*(?:void|\w+)\s+(\w+)\s*\(")
 COLON_BLOCK = "a block does not begin with `:`"
 IN_BRACES = "put its statements between `{` and `}`."
 # Words behind which a text stands in quotes.
@@ -67,7 +74,132 @@ PLACE = re.compile(r"\{([^{}:!]+)(?:![rsa])?(?::[^{}]*)?\}")
 THREE_QUOTES = 'write `"""` at both ends of the text.'
 # How far into the second of two statements a strange word is looked for.
 LOOK_AHEAD = 200
+# Longer lines are not looked through for forms of other languages.
+MAX_LINE_CHARS = 400
 KEYWORDS = (*sorted(RESERVED | CONTEXTUAL), "new", "break", "continue", "typeof", "delete", "expect", "given", "score")
+
+
+# Forms of other languages on the line that cannot be read: a pattern, what is said of it, and what to write.
+ForeignForm: TypeAlias = tuple[str, str, str]
+FORMS: Sequence[ForeignForm] = (
+    (r"(?<=[\w\])])\[\s*:?\s*:\s*-1\s*\]", "Koi has no slices", "write `.toReversed()` behind the list."),
+    (
+        r"(?<=[\w\])])\[\s*:\s*([^\[\]:?\"']+?)\s*\]",
+        "Koi has no slices",
+        r"write `.slice(0, \1)` behind the list.",
+    ),
+    (r"(?<=[\w\])])\[([^\[\]:?\"']+):\s*\]", "Koi has no slices", r"write `.slice(\1)` behind the list or text."),
+    (
+        r"(?<=[\w\])])\[([^\[\]:?\"']*):\s*([^\[\]:?\"']*)(?::[^\[\]]*)?\]",
+        "Koi has no slices",
+        r"write `.slice(\1, \2)` behind the list or text.",
+    ),
+    (
+        r"^\s*([A-Za-z_]\w*)\s*,\s*(?:err|error)\s*:?=\s*(.+?)\s*$",
+        "what fails throws, and gives no second value",
+        r"write `try { const \1 = \2 } catch (error) { … }`.",
+    ),
+    (
+        r"^\s*([A-Za-z_]\w*(?:\s*,\s*[A-Za-z_]\w*)+)\s*=(?!=)\s*([^,]+(?:,[^,]+)+)$",
+        "several names stand in a list",
+        r"write `[\1] = [\2]`.",
+    ),
+    (
+        r"^\s*([A-Za-z_]\w*(?:\s*,\s*[A-Za-z_]\w*)+)\s*:?=(?!=)\s*(.+)$",
+        "several names stand in a list",
+        r"write `const [\1] = \2` for a list.",
+    ),
+    (
+        r"\{\s*([^{}:]+?)\s*:\s*([^{}]+?)\s+for\s+(\w+)\s+in\s+([^{}]+?)\s*\}",
+        "Koi has no comprehensions",
+        r"write `Object.fromEntries(\4.map(\3 => [\1, \2]))`.",
+    ),
+    (r"[{(,]\s*\*\*\s*(\w[\w.]*)", "`**` hands on no fields", r"write `...\1`."),
+    (r"\bif\s+__name__\b.*", "nothing asks which file was started", "leave it out: a `run` starts the program."),
+    (r"\b(?:let|const|var)\s+(?:mut|val|final)\s+(\w+)", "a variable has one keyword", r"write `let \1 = …`."),
+    (
+        r"^\s*(?:final\s+)?(?:String|int|double|float|boolean|bool|char|long|auto|string|number|List<\w+>|Map<[\w, ]+>)"
+        r"(?:\[\])?\s+(\w+)\s*=(?!=)",
+        "the type of a variable does not stand before its name",
+        r"write `const \1 = …`.",
+    ),
+    (r"(\w[\w.]*)\s*\?:\s*(\S+)", "Koi has no `?:`", r"write `\1 ?? \2`."),
+    (r"\$\(([^()]*)\)", "no command is run by `$(…)`", r'write `await callAction("shell", { command: "\1" })`.'),
+    (r"\$\"([^\"]*)\"", "a text has no `$` before it", "write it in backticks, with `${…}` for each value."),
+    (r"\bif\s*\[\s.*?\]\s*;?.*", "Koi has no `if [ … ]`", "write `if (…) { … }`, with `>`, `<` and `===`."),
+    (r"\s(AND|And)\s", r"Koi has no `\1`", "write `&&`."),
+    (r"\s(OR|Or)\s", r"Koi has no `\1`", "write `||`."),
+    (r"(\w[\w.]*)\.each\s+do\s*\|\s*(\w+)\s*\|", "Koi has no `do |…|`", r"write `for (const \2 of \1) { … }`."),
+    (r"\b(?:let|var|const)\s+(\w+)!\s*:", "the name of a variable has no `!` behind it", r"write `let \1: …`."),
+    (r"\bz\.\w+\(", "a type is not put together by functions", "write its fields: `{ name: string, size?: number }`."),
+    (r"\b([A-Z]\w*)::(\w+)\(", "`::` stands in texts for models", r"write `\1.\2(…)` in code."),
+    (r"\b(?:parallel|gather)\s*\{", "no block of code runs its parts together", "write `await Promise.all([ … ])`."),
+    (r"\bplaybook\s+\"[^\"]*\"\s*\+\s*(args\.[\w.]+)", "playbooks have fixed texts", r"write `{{\1}}` in the text."),
+    (r"\bplaybook\s*(?=\[)", "a playbook has one text", 'write `playbook "…"`; its rules stand in it, too.'),
+    (
+        r"\bplaybook\s*\(([^()]*)\)\s*(?=\")",
+        "a playbook has no options",
+        "they stand in the agent: `llm default = { … }`.",
+    ),
+    (r"<([a-z]\w*)>(\w[\w.]*)", "a type stands behind its value", r"write `\2 as \1`."),
+    (r"\)\s*\?\s*;", "Koi has no `?` behind a call", "leave it out: what fails throws."),
+    (r"\bthrows\s+\w+", "Koi has no `throws`", "leave it out: anything may throw."),
+    (r"\bif\s+([^({\s][^{]*?)\s+then\b", "Koi has no `then`", r"write `if (\1) { … }`."),
+    (r"^\s*(my|local|dim)\s+(\w+)\s*=", r"Koi has no `\1`", r"write `let \2 = …`."),
+    (r"\bstate\s+[A-Z]\w*\s*\{", "the state of an agent has no name", "write `state { … }`."),
+    (r"\"\s*\.\.\s*[\"\w]", "`..` does not join texts", "write `+`."),
+    (
+        r"\bprivate\s+(\w+)\s*(?::\s*(\w+)\s*)?=",
+        "what an agent keeps stands in its state",
+        r"write `state { \1: \2 = … }`.",
+    ),
+    (r"\breturn\s+([^,;{}\[\]()]+,[^;{}]+)$", "a function gives one value", r"write `return [\1]`."),
+    (
+        r"=\s*\{(\s*(?:\"[^\"]*\"|'[^']*'|\d+)(?:\s*,\s*(?:\"[^\"]*\"|'[^']*'|\d+))*\s*)\}",
+        "a set does not stand in braces",
+        r"write `new Set([\1])`.",
+    ),
+    (r"\(\s*\*(\w+)", "`*` collects no arguments", r"write `...\1`."),
+    (r"\bif\s*\(.*\)\s*;\s*\{", "this `if` ends at the `;`", "leave the `;` out."),
+    (
+        r"^\s*(?:START|\w+)\s*->\s*(\w+)",
+        "agents are not joined by arrows",
+        r"write `await \1.event({ … })` in the handler that comes before.",
+    ),
+)
+
+
+@hint(FIRST, "E0145")
+def foreign_form(failure: Failure) -> SyntaxHelp | None:
+    """Several words or marks together mean something in another language, and nothing in Koi.
+
+    Wrong:
+
+        console.log(args.names[1:3])
+
+    Right:
+
+        console.log(args.names.slice(1, 3))
+    """
+    return _form_at(failure.source, failure.span.start, FORMS[-1:] if failure.is_top else FORMS[:-1])
+
+
+def form_beside(source: Source, first: Span, second: Span) -> SyntaxHelp | None:
+    """Two statements that are one in another language."""
+    return _form_at(source, second.start, FORMS[:-1])
+
+
+def _form_at(source: Source, at: int, forms: Sequence[ForeignForm]) -> SyntaxHelp | None:
+    start = source.text.rfind("\n", 0, at) + 1
+    line = source.text[start : source.text.find("\n", at) % (len(source.text) + 1)]
+    if len(line) > MAX_LINE_CHARS:
+        return None
+    for pattern, message, help in forms:
+        for found in re.finditer(pattern, line):
+            if found.start() <= at - start <= found.end():
+                span = Span(start + found.start() + len(found[0]) - len(found[0].lstrip()), start + found.end())
+                return SyntaxHelp(found.expand(message), span, found.expand(help))
+    return None
 
 
 @hint(HINTS, "E0166")
@@ -268,6 +400,9 @@ def _foreign(source: Source, word: ScannedToken, help: str = "") -> SyntaxHelp:
 
 def _advice(failure: Failure, offset: int) -> str:
     """What to write instead of a foreign word where it depends on the place; empty where it does not."""
+    method = METHOD.match(failure.source.text, failure.piece(offset).span.start)
+    if method is not None and failure.frame.word == "agent":
+        return f"write `on {method[1]}(args) {{ … }}`."
     word, name = failure.word(offset), failure.piece(offset + 1).text
     if word in ("def", "func", "fn") and failure.frame.word in ("agent", "skill"):
         form = f"on {name}(args)" if failure.frame.word == "agent" else f"export function {name}(…)"

@@ -296,6 +296,8 @@ def clause_alone(failure: Failure) -> SyntaxHelp | None:
     if failure.expected == OF_SWITCH:
         help = "write `case …:` or `default:` in front of it."
         return SyntaxHelp(f"no `case` stands before {failure.excerpt}", failure.span, help)
+    if failure.tail[:1] == ("CASE",) and failure.word() == "," and failure.expected == {"COLON"}:
+        return SyntaxHelp("a `case` has one value", failure.span, "write `case 1: case 2:` for several.")
     if failure.tail[:1] == ("CASE",) and failure.expected == {"COLON"}:
         return SyntaxHelp("this `case` has no `:`", failure.span, "write `:` behind its value.")
     if head is not None and failure.is_code and failure.frame.word != "switch" and failure.word(head + 1) != ".":

@@ -8,12 +8,14 @@ from collections.abc import Iterator
 from koi_lang.compiler import nodes as n
 from koi_lang.compiler.analysis import Analysis
 from koi_lang.compiler.declared_types import resolve_type
+from koi_lang.compiler.parser import parse_expression
 from koi_lang.compiler.rules.program import Use
 from koi_lang.compiler.rules.prose.playbooks import PlaybookText, playbook_texts
 from koi_lang.compiler.rules.prose.words import pattern
 from koi_lang.compiler.rules.scopes import in_handler
 from koi_lang.compiler.rules.table import Report, rule
-from koi_lang.compiler.templates import PURE
+from koi_lang.compiler.templates import HOLE, PURE
+from koi_lang.source import Source, Span
 
 PATH = r"(?P<root>[A-Za-z_]\w*)(?P<path>(?:\??\.[A-Za-z_]\w*|\[\d+\])+)"
 # Of other systems: `[[args.x]]`, `%args.x%`, `<%= args.x %>`, `$args.x`, `<args.x>`, and braces that are not closed.
@@ -23,6 +25,9 @@ FORMS = (
     r"(?<!\{)\{\{\s*PATH\s*\}(?!\})", r"(?<![\w${])\{\s*PATH\s*\}\}",
 )  # fmt: skip
 NAME = re.compile(r"(?<![\w${<])\{(?P<name>[A-Za-z_]\w*)\}(?!\})")
+# Blocks of Jinja and Handlebars.
+BLOCK = re.compile(r"\{%-?\s*(?:if|elif|else|endif|for|endfor|set|include|macro)\b.*?%\}|\{\{[#/^>]\s*\w[^{}]*\}\}")
+CHOICE = re.compile(r"(.+?) if (.+) else (.+)")
 # What stands before an object with one field.
 OBJECT = r"(?:{answer}|as|with|like|form|object|json|result|data|payload|updates?|an?|como|con|objeto|resultado|un)\W*$"
 
@@ -32,8 +37,8 @@ def foreign_braces(file: Analysis, report: Report) -> None:
     """A playbook has a place for a value in braces that nothing fills.
 
     Values stand in two braces, `{{args.name}}`. What other systems write, `[[args.name]]`, `%args.name%`,
-    `<%= args.name %>`, `$args.name`, `{name}`, and braces that are not closed stay as they are, and the model reads
-    them so.
+    `<%= args.name %>`, `$args.name`, `{name}`, blocks such as `{% if … %}`, and braces that are not closed or hold no
+    expression stay as they are, and the model reads them so.
 
     Wrong:
 
@@ -46,11 +51,33 @@ def foreign_braces(file: Analysis, report: Report) -> None:
     for text in report.program.for_file(playbook_texts, file):
         scope = in_handler(Use(file, text.around), report.program)
         roots = scope.roots - PURE
+        for start, end, help in _unread(text, roots):
+            shown = " ".join(text.text.value[start:end].split())
+            report.add(text.place(start, end), f"`{shown}` is not filled in", help=help)
         for start, end, value in (*_paths(text, roots), *_fields(text)):
             found = text.text.value[start:end]
             fixes = text.replacement(start, end, f"{{{{{value}}}}}")
             help = f"write `{{{{{value}}}}}`."
             report.add(text.place(start, end), f"`{found}` is not filled in", help=help, fixes=fixes)
+
+
+def _unread(text: PlaybookText, roots: frozenset[str]) -> Iterator[tuple[int, int, str]]:
+    """Braces that hold what no expression is: blocks of other systems, and operators of Python."""
+    for found in BLOCK.finditer(text.unfenced_text):
+        if not any(re.search(rf"\b{root}\b", found[0]) for root in roots):
+            continue
+        yield *found.span(), "say it in words; `@if (…) {` stands in the template of a `compose` prompt."
+    for found in HOLE.finditer(text.unfenced_text) if "{{" in text.unfenced_text else ():
+        inside = (found["braces"] or "").strip("{ ")
+        if not any(re.search(rf"\b{root}\b", inside) for root in roots) or inside[0] in "#/>^":
+            continue
+        if parse_expression(Source("", inside), Span(0, len(inside)))[0] is None:
+            written = CHOICE.sub(r"\2 ? \1 : \3", inside)
+            for word, sign in (("or", "||"), ("and", "&&"), ("not", "!")):
+                written = re.sub(rf"\b{word}\b\s*", sign if word == "not" else f"{sign} ", written)
+            is_read = parse_expression(Source("", written), Span(0, len(written)))[0] is not None
+            help = f"write `{{{{{written}}}}}`." if is_read else "compute it in code, and pass it on in the payload."
+            yield *found.span(), help
 
 
 def _paths(text: PlaybookText, roots: frozenset[str]) -> Iterator[tuple[int, int, str]]:
