@@ -196,6 +196,11 @@ class MeaningPort(Protocol):
     ) -> list[RouteMatch]:
         """The offers that match an intent by meaning, nearest first; or all of them in order."""
 
+    async def choose(
+        self, agent: AgentPort, intent: str, offers: Sequence[Route], spending: BudgetAccount
+    ) -> RouteMatch | None:
+        """The offer that a small model names for an intent; None where it names none, or none is configured."""
+
     def has_model(self, agent: AgentPort) -> bool:
         """Whether a model for embeddings is configured for an agent."""
 

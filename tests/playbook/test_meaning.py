@@ -130,6 +130,37 @@ def test_offers_are_embedded_once(play: Player) -> None:
     assert "condense: Leaves out what does not matter" in first
 
 
+SMALL = PROGRAM.replace("LLM", 'llm small = { provider: "openai", model: "small" }')
+
+
+def test_a_small_model_chooses_where_words_do_not_fit(play: Player) -> None:
+    """One request for equal intents; a name that nobody has is none; and what words or names decide is not asked."""
+    chosen, nobody = ["editor::condense"], ["`none`."]
+    cases = [
+        play(SMALL, [*answering(PARAPHRASE, PARAPHRASE)[:1], *chosen, done()]),
+        play(SMALL, [answering("bake a cake")[0], *nobody, done()]),
+        play(SMALL, answering("look for mistakes")),
+        play(PROGRAM.replace("LLM", ""), answering(PARAPHRASE)),
+    ]
+
+    assert {"by": ["condense", "condense"]} == cases[0].result
+    assert "nobody `Main` can reach handles `bake a cake`" in cases[1].feedback[-1]
+    assert [2, 3, 1, 2] == [len(each.requests) for each in cases]
+    asked = cases[0].requests[1]
+    assert "Which of the offers" in asked.system
+    assert "Leaves out what does not matter" in str(asked.messages[0])
+
+
+def test_a_choice_is_replayed(play: Player) -> None:
+    """The answer stands in the journal: a replay and a run that goes on ask nobody."""
+    answers = [answering(PARAPHRASE)[0], "editor::condense", done()]
+    recorder = Recorder(play, SMALL, lambda: list(answers))
+    tape = recorder.run()
+    replayed = play(SMALL, list(answers), detailed=True, history=History(tape.entries, "replay"))
+
+    assert [{"by": ["condense"]}] * 2 == [tape.played.result, replayed.result]
+
+
 def test_a_skill_is_found_by_what_is_meant(play: Player) -> None:
     """`call_skill` with free words calls the skill that means them."""
     server = ModelServer(embed=meaning)

@@ -147,8 +147,10 @@ class _DelegateSearch:
         in_words = rank(intent, offers, limit=1)
         if in_words and in_words[0].score >= SURE:
             return in_words[0]
-        matches = await self.agent.run.meaning.rank(self.agent, intent, offers, self.spending)
-        return next(iter(matches + in_words), None)
+        meaning = self.agent.run.meaning
+        matches = await meaning.rank(self.agent, intent, offers, self.spending)
+        found = next(iter(matches + in_words), None)
+        return found or await meaning.choose(self.agent, intent, offers, self.spending)
 
 
 @dataclass(frozen=True, slots=True)
