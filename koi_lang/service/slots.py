@@ -89,7 +89,7 @@ class SessionSlots:
         return None
 
     def _others(self, session: AwakeSession) -> list[AwakeSession]:
-        return [each for each in self._awake.values() if each.id != session.id]
+        return [each for each in self._awake.values() if each is not session]
 
     @property
     def is_crowded(self) -> bool:
