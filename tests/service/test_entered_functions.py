@@ -21,7 +21,7 @@ from tests.service.user_tokens import TOKENS
 # The most that each figure may be, for `POST /api/runs`; `pytest --accept` lowers them to what there is, and one goes
 # up by hand alone. Comprehensions and lambdas are part of the function in which they stand.
 CEILINGS = {
-    "functions": 220,
+    "functions": 219,
     "modules": 60,
 }
 PROGRAM = """
