@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import closing
 from dataclasses import asdict, dataclass
 from hashlib import blake2b
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -16,9 +17,12 @@ import click
 from koi_lang import settings
 from koi_lang.cli import freeze, memory
 from koi_lang.cli.lessons import LESSON_WORDS, proposals_in, refusals_in
+from koi_lang.cli.running import run_program
+from koi_lang.cli.ui.interrupts import leave
 from koi_lang.diagnostics import suggestion
-from koi_lang.errors import JournalError, UsageError
-from koi_lang.events import ApprovalGiven, HandlerStarted, ModelAnswered, ModelAsked
+from koi_lang.errors import JournalError, UsageError, reason
+from koi_lang.events import ApprovalGiven, HandlerEnded, HandlerStarted, ModelAnswered, ModelAsked
+from koi_lang.program import loader
 from koi_lang.runtime.guards.access_rules import parse_rule
 from koi_lang.runtime.guidance import note_index
 from koi_lang.runtime.journal import reader, store
@@ -26,15 +30,26 @@ from koi_lang.runtime.journal.entries import Header, JournalEntry
 from koi_lang.runtime.journal.history import beginnings
 from koi_lang.runtime.model_calls.frozen_plans import FOLDER as PLANS
 from koi_lang.runtime.model_calls.frozen_plans import PROVIDER, plan_path
+from koi_lang.runtime.ports import RunPort
+from koi_lang.sessions.options import RunOptions
+from koi_lang.settings import read_settings
 from koi_lang.settings.lasting_rules import LastingRules
 from koi_lang.settings.project_record import ProjectRecord
 from koi_lang.std.memory import is_alike
+from koi_lang.system import resources
+from koi_lang.system.open_folders import replace_inside
 from koi_lang.system.text_width import clean
 
 # How often something was done, allowed or corrected before it is offered.
 MIN_CALLS = 3
 MIN_ALLOWED = 3
 MIN_CORRECTED = 2
+MIN_TASKS = 3
+# Steps that make a skill, at least; the actions that change a file; the words by which commands are one step.
+MIN_STEPS = 2
+CHANGING = frozenset({"write_file", "edit_file", "patch_file"})
+COMMAND_WORDS = 2
+DRAFTS = ".agents/skills/proposed"
 FOLDER = "learn"
 REFUSED = "refused"
 # Signs by which a rule would mean more than one command or file.
@@ -46,8 +61,8 @@ class Proposal:
     """Something that recorded runs suggest.
 
     Attributes:
-        kind: `freeze`, `rule`, `note` or `lesson`.
-        what: the words of the command that a yes stands for, or the rule.
+        kind: `freeze`, `rule`, `note`, `lesson` or `skill`.
+        what: the words of the command that a yes stands for, the rule, or the runs.
         why: how often it was recorded.
     """
 
@@ -63,7 +78,13 @@ class Proposal:
     @property
     def text(self) -> str:
         """The offer as a person reads it."""
-        heads = {"freeze": "freeze", "rule": "always allow", "note": "keep the note", "lesson": "keep the lesson"}
+        heads = {
+            "freeze": "freeze",
+            "rule": "always allow",
+            "note": "keep the note",
+            "lesson": "keep the lesson",
+            "skill": "draft a skill from",
+        }
         return f"{heads[self.kind]} {' '.join(self.what)}"
 
 
@@ -94,9 +115,10 @@ RecordedEntries = tuple[Header, Sequence[JournalEntry]]
 @click.option("--yes", "accepted", multiple=True, metavar="ID", help="Do what is offered under an id.")
 @click.option("--no", "refused", multiple=True, metavar="ID", help="Never offer it again.")
 def command(as_json: bool, accepted: Sequence[str], refused: Sequence[str]) -> None:
-    """Offer what recorded runs of this folder suggest: playbooks to freeze, rules, and notes.
+    """Offer what recorded runs of this folder suggest: playbooks to freeze, rules, notes and skills.
 
-    No model is asked, and nothing is done without your yes. What you refuse is not offered again.
+    Nothing is done without your yes, and no model is asked but for the draft of a skill. What you refuse is not offered
+    again.
     """
     record = ProjectRecord.of(Path.cwd(), settings.config_folder() / FOLDER)
     never = list(record.read().get(REFUSED, []))
@@ -108,6 +130,9 @@ def command(as_json: bool, accepted: Sequence[str], refused: Sequence[str]) -> N
         record.write({REFUSED: [*never, *refused]})
     for id in accepted:
         accept(offers[id])
+    drafted = [id for id in accepted if offers[id].kind == "skill"]
+    if drafted:
+        record.write({REFUSED: [*never, *refused, *drafted]})
     if accepted or refused:
         return
     if as_json:
@@ -128,6 +153,9 @@ def accept(offer: Proposal) -> None:
         LastingRules.of(Path.cwd()).keep(parse_rule(offer.what[0]).text)
         click.echo(clean(f"allowed from now on: {offer.what[0]}; `koi permissions` takes it back"))
         return
+    if offer.kind == "skill":
+        draft_skill(offer.what)
+        return
     if offer.kind == "freeze":
         freeze.command.main(list(offer.what), prog_name="koi freeze", standalone_mode=False)
         return
@@ -147,7 +175,13 @@ def recorded_runs(folder: Path) -> Iterator[RecordedEntries]:
 
 def offers_of(runs: Sequence[RecordedEntries]) -> list[Proposal]:
     """What some runs suggest."""
-    return [*plans_to_freeze(runs), *rules_to_keep(runs), *notes_to_keep(runs), *lessons_to_keep(runs)]
+    return [
+        *plans_to_freeze(runs),
+        *rules_to_keep(runs),
+        *notes_to_keep(runs),
+        *lessons_to_keep(runs),
+        *skills_to_draft(runs),
+    ]
 
 
 def plans_to_freeze(runs: Sequence[RecordedEntries]) -> Iterator[Proposal]:
@@ -217,12 +251,12 @@ def notes_to_keep(runs: Sequence[RecordedEntries]) -> Iterator[Proposal]:
     """What the person has said in two runs and more when they refused something."""
     groups: list[list[str]] = []
     for _, entries in runs:
-        for reason in dict.fromkeys(refusals_in(entries)):
-            group = next((each for each in groups if is_alike(each[0], reason)), None)
+        for refusal in dict.fromkeys(refusals_in(entries)):
+            group = next((each for each in groups if is_alike(each[0], refusal)), None)
             if group is None:
-                groups.append([reason])
+                groups.append([refusal])
             else:
-                group.append(reason)
+                group.append(refusal)
     for group in groups:
         if len(group) >= MIN_CORRECTED:
             yield Proposal("note", (group[-1],), f"you have said it in {len(group)} runs")
@@ -238,3 +272,62 @@ def lessons_to_keep(runs: Sequence[RecordedEntries]) -> Iterator[Proposal]:
         for text, source in lessons.items():
             if not any(is_alike(text, each.note.text) for each in notes.search(text, 5)):
                 yield Proposal("lesson", (text,), source)
+
+
+def skills_to_draft(runs: Sequence[RecordedEntries]) -> Iterator[Proposal]:
+    """Groups of tasks of `koi do` that took the same steps."""
+    tasks: dict[tuple[str, ...], list[Header]] = defaultdict(list)
+    for header, entries in runs:
+        steps = steps_of(entries) if list(header.words[:1]) == ["do"] else []
+        kinds = [step if is_file else " ".join(step.split()[:COMMAND_WORDS]) for step, is_file in steps]
+        tasks[tuple(kind for kind, _ in groupby(kinds))].append(header)
+    for order, headers in tasks.items():
+        if len(order) >= MIN_STEPS and len(headers) >= MIN_TASKS:
+            why = f"{len(headers)} tasks took the same steps: {', '.join(order)}"
+            yield Proposal("skill", tuple(header.run for header in headers[:MIN_TASKS]), why)
+
+
+def steps_of(entries: Sequence[JournalEntry]) -> list[tuple[str, bool]]:
+    """The commands that ended well and the files that were changed, in order; with each whether it is a file."""
+    results = {entry.path: entry.data.get("result") for entry in entries if entry.kind == "done"}
+    steps = []
+    for entry in entries:
+        fields, result = entry.data.get("fields"), results.get(entry.path)
+        if entry.kind != "begun" or not isinstance(fields, dict) or not isinstance(result, dict):
+            continue
+        is_file = entry.data.get("intent") in CHANGING and result.get("success") is not False
+        value = fields.get("path" if is_file else "command")
+        if isinstance(value, str) and value.strip() and (is_file or result.get("exitCode") == 0):
+            steps.append((" ".join(value.split()), is_file))
+    return steps
+
+
+def draft_skill(ids: Sequence[str]) -> None:
+    """Have the model for `small` word a skill from recorded tasks; no agent reads the draft. Raises KoiError."""
+    found = {header.run: (header, entries) for header, entries in recorded_runs(Path.cwd()) if header.run in ids}
+    payload = {
+        "tasks": [str(found[id][0].payload.get("task", "")) for id in ids],
+        "steps": [[step for step, _ in steps_of(found[id][1])] for id in ids],
+    }
+    file = str(resources.standard_skills() / "programs/skill_draft.koi")
+    runs: list[str] = []
+
+    def note(run: RunPort) -> str:
+        runs.append(run.id)
+        return ""
+
+    options = RunOptions(
+        settings=read_settings(Path.cwd()), payload=payload, as_result=False, report=note, words=("learn", "skill")
+    )
+    if code := run_program(file, loader.load_compiled(file), options):
+        leave(code)
+    entries = reader.read(store.find(Path.cwd(), runs[0])).entries
+    draft = next(
+        each.data["result"] for each in entries if each.kind == HandlerEnded.type and "text" in each.data["result"]
+    )
+    path = f"{DRAFTS}/{draft['name']}/SKILL.md"
+    try:
+        replace_inside(Path.cwd(), Path.cwd().resolve() / path, draft["text"].encode())
+    except OSError as error:
+        raise UsageError(f"`{path}` cannot be written: {reason(error)}", help="Look what is in its place.") from error
+    click.echo(f"drafted {path}; move its folder to .agents/skills to have agents use it")

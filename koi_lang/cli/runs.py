@@ -272,16 +272,14 @@ def _say(text: str) -> None:
 def _line(entry: JournalEntry, header: Header, full: bool) -> str:
     """An entry for people: seconds since the start, its kind, its place, and its fields."""
     fields = " ".join(
-        f"{name}={_value(value)}" for name, value in entry.data.items() if name not in (TOTALS, LAST_CALL)
+        f"{name}={json.dumps(replace_images(value), ensure_ascii=False)}"
+        for name, value in entry.data.items()
+        if name not in (TOTALS, LAST_CALL)
     )
     parts = (f"{max(0.0, entry.ts - header.started):9.3f}", f"{entry.kind:15}", " / ".join(entry.path), fields)
     text = "  ".join(filter(None, parts)).rstrip()
     width = max(NARROWEST, shutil.get_terminal_size((160, 24)).columns)
     return text if full or len(text) <= width else text[: width - 1] + "…"
-
-
-def _value(value: Any) -> str:
-    return json.dumps(replace_images(value), ensure_ascii=False)
 
 
 def _moment(seconds: float) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,9 @@ from koi_lang.cli.learn import Proposal, accept, notes_to_keep, playbook_calls, 
 from koi_lang.freezing.recordings import calls_in
 from koi_lang.runtime.journal.entries import Header, JournalEntry
 from koi_lang.runtime.journal.reader import Journal
+from tests.first.machine import KEY
 from tests.growth import MOST_GROWTH, growth
+from tests.llm.server import Answer, ModelServer
 from tests.projects import Project
 
 PROGRAM = """
@@ -147,3 +150,55 @@ def test_an_accepted_rule_counts_in_later_runs(
     project.koi("run", "main.koi", "--answers", "answers.json", KOI_CONFIG_DIR=config)
 
     assert (False, True) == (before, (project.folder / "made").exists())
+
+
+def release(project: Project, version: str) -> None:
+    """A recorded task of `koi do`: a file is written, and a command is run."""
+    steps = [
+        {"intent": "write_file", "path": "VERSION", "content": version},
+        {"intent": "run_command", "command": f"echo tag {version}", "description": "tag it"},
+        {"intent": "return", "data": "done"},
+    ]
+    project.write("answers.json", json.dumps([[step] for step in steps]))
+    words = ("--answers", "answers.json", "--allow", "**", "--quiet")
+    done = project.koi("do", f"release {version}", *words)
+    assert 0 == done.returncode, done.stderr
+
+
+@pytest.mark.parametrize(
+    ("body", "told"),
+    [
+        ("Write the number to `VERSION`, then run:\n\n```sh\n# the tag\necho tag 2\n```", ""),
+        ("Write the number to `VERSION`, then `git push`.", "the draft names `git push`, which no recorded task has"),
+        ("Run:\n```\nrm -rf /\n```", "the draft names `rm -rf /`, which no recorded task has"),
+    ],
+    ids=["recorded", "another command", "another in a block"],
+)
+def test_a_skill_is_drafted_from_three_tasks_with_the_same_steps(
+    project: Project, monkeypatch: pytest.MonkeyPatch, body: str, told: str
+) -> None:
+    """By the model for `small`, for a person to look over, and only with recorded commands and files."""
+    for version in ("1", "2"):
+        release(project, version)
+    before = [each for each in offers(project) if each["kind"] == "skill"]
+    release(project, "3")
+    (offer,) = (each for each in offers(project) if each["kind"] == "skill")
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    project.write("koi.toml", '[models]\nsmall = "openai/gpt-4o-mini"\n')
+    skill = {"name": "release", "description": "Release: a version.", "body": body}
+
+    async def draft() -> tuple[int, str]:
+        async with ModelServer(lambda asked: Answer(pieces=(json.dumps(skill),)), ["gpt-4o-mini"]) as server:
+            monkeypatch.setenv("OPENAI_BASE_URL", f"{server.url}/v1")
+            done = await asyncio.to_thread(project.koi, "learn", "--yes", offer["id"])
+            return done.returncode, done.stderr
+
+    code, stderr = asyncio.run(draft())
+    file = project.folder / ".agents/skills/proposed/release/SKILL.md"
+
+    assert ([], "3 tasks took the same steps: VERSION, echo tag") == (before, offer["why"])
+    assert (0 if not told else 1, told in stderr, not told) == (code, True, file.exists()), stderr
+    if not told:
+        assert 'name: release\ndescription: "Release: a version."\n---\n\nWrite the number' in file.read_text()
+        assert [] == [each for each in offers(project) if each["kind"] == "skill"]
+    assert "release" not in project.koi("list", "skills").stdout

@@ -205,7 +205,9 @@ def _columns_taken(hidden: Sequence[int]) -> int:
 
 def _costs(snapshot: DashboardSnapshot, sheet: Sheet) -> list[str]:
     """Costs by day, the latest first, and by model, side by side."""
-    left, right = ([_cost_row(line) for line in lines] for lines in (reversed(snapshot.days), snapshot.models))
+    left, right = (
+        [(one_line(line.name), _cost(line)) for line in lines] for lines in (reversed(snapshot.days), snapshot.models)
+    )
     half = sheet.columns // 2
     rows = [_heading(sheet, "cost", half) + _heading(sheet, "by model", sheet.columns - half)]
     if not left and not right:
@@ -214,10 +216,6 @@ def _costs(snapshot: DashboardSnapshot, sheet: Sheet) -> list[str]:
         cells = (side[at] if at < len(side) else ("", "") for side in (left, right))
         rows.append("".join(_pair(cell, half, sheet) for cell in cells).rstrip())
     return rows
-
-
-def _cost_row(line: CostLine) -> tuple[str, str]:
-    return one_line(line.name), _cost(line)
 
 
 def _pair(cell: tuple[str, str], columns: int, sheet: Sheet) -> str:
