@@ -128,7 +128,7 @@ def _costs(module: ModuleType) -> list[Figure]:
         for count, times in ((10, 30), (1000, 5))
     ]
     typed = repeat(40, lambda: _cost(module.Typed, 10, RESULT) / _cost(module.Single, 10, RESULT))
-    return [*costs, Figure("the same with a result type", 1.05, typed, "×")]
+    return [*costs, Figure("the same with a result type", 1.03, typed, "×")]
 
 
 def _cost(agent: type[Agent], count: int, last: str = RETURN) -> float:

@@ -15,11 +15,13 @@ class ConsoleState:
 
     Attributes:
         started_ms: of the clock that only grows.
+        has_rounded: whether the person was told that a number is rounded.
     """
 
     margin: str = ""
     counts: dict[str, int] = field(default_factory=dict)
     started_ms: dict[str, float] = field(default_factory=dict)
+    has_rounded: bool = False
 
     def begin(self) -> None:
         """Indent what follows one step more."""

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from typing import TypeGuard
 
 from koi_lang.js.calling import apply_to, function_name
+from koi_lang.js.environment import note_rounding
 from koi_lang.js.errors import TypeErrorValue
 from koi_lang.js.number_format import INFINITY, MAX_EXACT, MIN_EXACT, NAN, fit, number_text, parse_number, to_compact
 from koi_lang.js.undefined import Undefined, Value, nullish, undefined
@@ -69,6 +70,8 @@ def text(value: Value) -> str:
     if value is True or value is False:
         return "true" if value else "false"
     if isinstance(value, (int, float)):
+        if isinstance(value, int):
+            note_rounding(value)
         return number_text(value)
     if value is None:
         return "null"

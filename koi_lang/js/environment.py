@@ -15,6 +15,8 @@ from koi_lang.errors import AgentError, KoiError
 from koi_lang.js.console_state import ConsoleState
 
 T = TypeVar("T")
+# Larger whole numbers are infinite as doubles.
+MAX_DOUBLE_BITS = 1023
 
 
 class OutputPort(Protocol):
@@ -255,6 +257,18 @@ _environment: ContextVar[Environment | None] = ContextVar("koi_environment", def
 def current_environment() -> Environment:
     """That of the run this code belongs to; outside of runs, the machine."""
     return _environment.get() or MACHINE
+
+
+def note_rounding(n: int) -> None:
+    """Say once a run that code goes on with the double that is nearest to a whole number, as JavaScript does."""
+    environment = _environment.get()
+    is_exact = n.bit_length() <= MAX_DOUBLE_BITS and int(float(n)) == n
+    if environment is not None and not is_exact and not environment.console.has_rounded:
+        environment.console.has_rounded = True
+        environment.log(
+            f"`{n}` is beyond 2 ** 53, so code that computes with it or writes it into a text rounds it: "
+            "have Python give it as a text"
+        )
 
 
 @contextmanager

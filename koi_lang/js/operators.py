@@ -8,6 +8,7 @@ from functools import reduce
 from koi_lang.js.calling import describe
 from koi_lang.js.comparison import equal, greater, greater_equal, less, less_equal, same
 from koi_lang.js.conversions import number, primitive, template, text, to_int32, truth
+from koi_lang.js.environment import note_rounding
 from koi_lang.js.errors import TypeErrorValue
 from koi_lang.js.method_tables import Constructor
 from koi_lang.js.number_format import INFINITY, MAX_EXACT, MIN_EXACT, NAN, double, fit, to_compact
@@ -28,7 +29,7 @@ def add(a: Value, b: Value, *more: Value) -> Value:
         return reduce(add, more, add(a, b))
     if type(a) is int is type(b):
         total = a + b
-        return total if MIN_EXACT <= total <= MAX_EXACT else to_compact(float(total))
+        return total if MIN_EXACT <= total <= MAX_EXACT else _round_result(total, a, b)
     if type(a) is str is type(b):
         return a + b
     return _add(a, b)
@@ -44,11 +45,19 @@ def _add(a: Value, b: Value) -> Value:
     return fit(a + b) if type(a) is int and type(b) is int else to_compact(a + b)
 
 
+def _round_result(result: int, *operands: int) -> int | float:
+    """An exact result as the number that a double would hold."""
+    for operand in operands:
+        if not MIN_EXACT <= operand <= MAX_EXACT:
+            note_rounding(operand)
+    return to_compact(double(result))
+
+
 def subtract(a: Value, b: Value) -> int | float:
     """`a - b`."""
     if type(a) is int is type(b):
         total = a - b
-        return total if MIN_EXACT <= total <= MAX_EXACT else to_compact(float(total))
+        return total if MIN_EXACT <= total <= MAX_EXACT else _round_result(total, a, b)
     return to_compact(double(number(a) - number(b)))
 
 
@@ -61,7 +70,7 @@ def multiply(a: Value, b: Value) -> int | float:
         if 0 < product <= MAX_EXACT:
             return product
         if product:
-            return product if MIN_EXACT <= product < 0 else to_compact(double(product))
+            return product if MIN_EXACT <= product < 0 else _round_result(product, a, b)
         return -0.0 if (a < 0) != (b < 0) else 0
     return to_compact(a * b)
 

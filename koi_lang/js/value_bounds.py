@@ -49,6 +49,9 @@ class Range(NamedTuple):
         return "..".join("" if end is None else str(end) for end in (self.low, self.high))
 
 
+UNBOUNDED = Range()
+
+
 def is_within(value: Any, schema: Schema, time_left: SearchTime) -> bool:
     """Whether a value keeps the bounds of its type. A pattern that takes longer than the time left fits nothing."""
     size = value if is_number(value) else len(value) if isinstance(value, str | list) else 0
@@ -65,8 +68,10 @@ def is_within(value: Any, schema: Schema, time_left: SearchTime) -> bool:
 
 def range_of(schema: Schema) -> Range:
     """The range of a number, of the length of a text, or of that of a list."""
-    found = (Range(schema.get(low), schema.get(high), counted) for low, high, counted in RANGES.values())
-    return next(filter(None, found), Range())
+    for low, high, counted in RANGES.values() if not KEYWORDS.isdisjoint(schema) else ():
+        if low in schema or high in schema:
+            return Range(schema.get(low), schema.get(high), counted)
+    return UNBOUNDED
 
 
 def bounds_words(schema: Schema) -> str:

@@ -120,6 +120,15 @@ async def test_a_typed_result_grows(desk: Path) -> None:
     assert {None} == set(untyped)
 
 
+async def test_large_numbers_are_exact(desk: Path) -> None:
+    """An identifier that is beyond what doubles hold comes back as it was given, by itself and in objects."""
+    given = {"id": 725653563933458433, "more": [{"id": -(2**63)}]}
+    async with koi_lang.open(desk, model=koi_lang.ScriptedModel([])) as program:
+        result = await program.agent("Editor").call("echo", given)
+
+    assert {**given, "changed": True} == result
+
+
 async def test_variables_of_the_caller_reach_python_code(project: Project) -> None:
     """What a server keeps in context variables, such as the id of a request, is there in Python code of a program."""
     request = contextvars.ContextVar("request", default="")

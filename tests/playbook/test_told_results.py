@@ -83,6 +83,43 @@ agent Main : Worker {
     assert "725653563933458400" not in "".join(played.feedback)
 
 
+def test_they_are_exact_in_the_registry_and_for_another_model(play: Player) -> None:
+    """What is kept and got again, and what `call_llm` is given, has all digits."""
+    id = 725653563933458433
+    source = """
+role Clerk { can registry }
+agent Main : Clerk { on go(args) { playbook "Keep {{args.id}}, and look again." } }
+"""
+    said = [
+        act("registry_set", key="k", value={"id": "${args.id}"}),
+        {**act("registry_get", key="k"), "id": "r"},
+        act("call_llm", data="${r.output}", instruction="Say it."),
+    ]
+    played = play(source, [{"batch": said}, "It is there.", act("return", data="${r.output}")], payload={"id": id})
+
+    assert f'"id": {id}' in json.dumps(played.result)
+    assert [True] * 2 == [str(id) in text for text in (str(played.requests[1].messages), played.feedback[-1])]
+
+
+def test_code_that_rounds_them_is_told_once(play: Player) -> None:
+    """Computing with one, and writing it into a text, is as in JavaScript; handing it on is not."""
+    source = """
+role Clerk { can execute }
+agent Main : Clerk {
+  on pass(args: Json) { return { id: args.id, same: args.id === args.other, list: [args.id] } }
+  on round(args: Json) { return [args.id + 1, `${args.id}`, args.id - 1, args.id * 2, "a" + args.id] }
+}
+"""
+    id = 725653563933458433
+    (passed,) = play.each(source, [], [("Main.pass", {"id": id, "other": id})])
+    (rounded,) = play.each(source, [], [("Main.round", {"id": id})])
+
+    assert {"id": id, "same": True, "list": [id]} == passed.result
+    assert "725653563933458400" == rounded.result[1]
+    assert [] == [*passed.logged]
+    assert [f"`{id}` is beyond 2 ** 53"] == [line.split(",")[0] for line in rounded.logged]
+
+
 @PROVIDERS
 @pytest.mark.parametrize("transport", ["text", "tools"])
 def test_an_answer_that_is_cut_at_its_limit_says_so(play: Player, provider: str, transport: str) -> None:

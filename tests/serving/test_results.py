@@ -36,6 +36,13 @@ def test_several_pieces() -> None:
     assert ([TEXT, IMAGE, TEXT, FILE], None) == told(["seen", IMAGE, TEXT, FILE])
 
 
+def test_large_numbers_are_exact() -> None:
+    """An identifier beyond what doubles hold has all digits, as text and as data."""
+    content, structured = told({"id": 725653563933458433})
+
+    assert ("725653563933458433" in content[0]["text"], {"id": 725653563933458433}) == (True, structured)
+
+
 def test_a_result_is_passed_on() -> None:
     """What a tool of another server gave can be returned as it is."""
     value = {"content": [TEXT, AUDIO], "structuredContent": {"loud": True}}

@@ -341,6 +341,30 @@ def result_of_change(file: Analysis, report: Report) -> None:
             report.add(value.callee.name_span, message, help=f"write `{owner}.{name}(…)` alone: it changes the list.")
 
 
+@rule("E0262", "warning")
+def rounded_number(file: Analysis, report: Report) -> None:
+    """A whole number is written down that no number of the language is, so that another one stands in its place.
+
+    Numbers are doubles, as in JavaScript: whole ones are exact up to 2 ** 53. Identifiers of services are longer.
+
+    Wrong:
+
+        in handler: return 725653563933458433
+
+    Right:
+
+        in handler: return "725653563933458433"
+    """
+    for literal, _ in file.index.of(n.Literal):
+        written = file.unit.source.text[slice(*literal.span)].replace("_", "")
+        value = literal.value
+        if not isinstance(value, int | float) or not MAX_SAFE_DIGITS < len(written) < MAX_DIGITS:
+            continue
+        if written.isdigit() and int(value) != int(written):
+            message = f"this number is rounded to {int(value)}"
+            report.add(literal.span, message, help=f'write it as a text: `"{written}"`.')
+
+
 @rule("E0256", "warning")
 def index_from_end(file: Analysis, report: Report) -> None:
     """A list or text is asked for an item with a negative index, which it does not have.
@@ -572,6 +596,8 @@ ORDERS = frozenset({"<", ">", "<=", ">="})
 DIVISOR = re.compile(r"[ \t]*(//[ \t]*(\d[\d.]*|[A-Za-z_]\w*(?:\.\w+)*))[ \t]*(?=\r?\n|$)")
 NEEDING_RESULT = frozenset("map filter find some every flatMap reduce sort toSorted".split())
 WRITTEN = (n.Array, n.Object, n.Literal, n.Text)
+# Of whole numbers that are all exact, and of numbers that are no infinity.
+MAX_SAFE_DIGITS, MAX_DIGITS = 15, 308
 EQUALITIES = frozenset({"===", "!==", "==", "!="})
 COMPARISONS = frozenset((operator,) for operator in (*EQUALITIES, "<", ">", "<=", ">="))
 ARITHMETIC = frozenset({"-", "*", "/", "%", "**"})

@@ -18,7 +18,14 @@ from koi_lang.runtime.budget.limits import BudgetAccount, LimitReachedError
 from koi_lang.runtime.playbook.delegation import reachable
 from koi_lang.runtime.playbook.loop_guard import Failures, RepetitionGuard
 from koi_lang.runtime.playbook.placeholders import NamedPlaybook
-from koi_lang.runtime.playbook.prompting import EVERYTHING, NEEDS_RESULT, Means, means_of
+from koi_lang.runtime.playbook.prompting import (
+    EVERYTHING,
+    NEEDS_RESULT,
+    Means,
+    Section,
+    means_of,
+    section_of_result,
+)
 from koi_lang.runtime.playbook.references import ActionScope
 from koi_lang.runtime.playbook.result_keys import Shapes, result_schema, shapes_of
 from koi_lang.runtime.playbook.tool_offer import Offer, offer_of
@@ -86,6 +93,7 @@ class PlaybookCall:
     wrong_answers: int = 0
     _offer: Offer | None = None
     _plan: str = ""
+    _result_section: tuple[Schema, Means, list[Section]] | None = None
 
     def offered_tools(self) -> Offer:
         """The tools of its agent, computed again when members, servers or the plan have changed."""
@@ -137,6 +145,14 @@ class PlaybookCall:
         """The schema of the result that its model is told; a text where only the words of a playbook ask for one."""
         is_text = self.means.is_plain and NEEDS_RESULT.search(self.playbook.text) is not None
         return self.result_schema or ({"type": "string"} if is_text else {})
+
+    def result_section(self) -> list[Section]:
+        """What its model is told of the result, made once for all requests."""
+        result = self.told_result
+        known = self._result_section
+        if known is None or known[0] != result or known[1] != self.means:
+            known = self._result_section = (result, self.means, section_of_result(result, self.means))
+        return known[2]
 
     def instruct(self, instructions: NamedPlaybook) -> None:
         """Take the playbook as rendered now, and decide how much its model is told beside single actions."""

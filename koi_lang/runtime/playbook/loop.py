@@ -241,6 +241,7 @@ def text_sections(call: PlaybookCall) -> list[Section]:
         is_delegate=call.parent is not None,
         tools=call.tools,
         result=call.told_result,
+        result_section=call.result_section(),
         guidance=sections_of(call.guidance),
     )
 

@@ -191,6 +191,7 @@ def system_sections(
     is_delegate: bool = False,
     tools: Mapping[str, Any] = NO_TOOLS,
     result: Schema | None = None,
+    result_section: Sequence[Section] = (),
     guidance: Sequence[Section] = (),
 ) -> list[Section]:
     """The instructions of one call: the rules, and only the abilities of this agent, members first.
@@ -201,6 +202,7 @@ def system_sections(
         means: the parts of the protocol to explain.
         tools: what MCP servers offer, as `as_data` of `runtime.mcp.offers` says it.
         result: the schema of what the call is to return.
+        result_section: what `section_of_result` says of it.
         guidance: what the files of the project tell, a section each.
     """
     offered = offered_actions(agent, means, is_delegate=is_delegate, tools=tools)
@@ -213,21 +215,27 @@ def system_sections(
         lines += [f"{action_form(kind.name, asked[kind.name])} {kind.description}" for kind in offered]
     else:
         lines = [f"- {kind.signature} {kind.description}" for kind in offered]
-    example = action_form("return", asked["return"]) if result and not means.is_plain else ""
     rules = [PLAIN_RULES if means.is_plain else RULES.format(name=agent.name)]
     rules += [GROUPS] if means.groups else []
     rules += [IDS] if means.ids else []
     rules += [FAILURES] if means.groups else []
     rules += [BACKGROUND] if means.background and agent.role.allows("delegate") and reachable(agent) else []
-    described = described_types(result) if result else []
     return [
         Section("rules", "\n".join([*rules, DATA])),
         *reach_of(agent, tools, is_plain=means.is_plain),
         Section("actions", "\n".join(["## Actions", *lines])),
-        *([Section("result", "\n".join([f"{RESULT} {example}", *described]))] if example or described else []),
+        *result_section,
         *plan_of(agent),
         *guidance,
     ]
+
+
+def section_of_result(result: Schema, means: Means) -> list[Section]:
+    """What a model is told of the result beside the action that returns it; none where that says all."""
+    form = action_form("return", {"properties": {"data": result}, "required": ["data"]}) if result else ""
+    example = "" if means.is_plain else form
+    described = described_types(result) if result else []
+    return [Section("result", "\n".join([f"{RESULT} {example}", *described]))] if example or described else []
 
 
 def plan_of(agent: AgentPort) -> list[Section]:
