@@ -22,8 +22,8 @@ AXE = CHECKOUT / "tests" / "data" / "axe" / "axe.min.js"
 LIMIT_MS = LIMIT_S * 1000
 # What must be mended before anybody is let in.
 GRAVE = ("serious", "critical")
-# What two people show.
-TOKENS = {"ada": "koi_ada-0123456789", "bob": "koi_bob-0123456789"}
+# What people show.
+TOKENS = {name: f"koi_{name}-0123456789" for name in ("ada", "bob", "eve")}
 DESK, PHONE = {"width": 1280, "height": 800}, {"width": 390, "height": 780}
 PROGRAM = """
 import "std/code"
@@ -133,6 +133,10 @@ ANSWERS: dict[str, list[Any]] = {
     "Help with a question": [
         {"id": "q", "intent": "prompt_user", "question": "Which **tone**?", "options": ["plain", "formal"]},
         {"intent": "return", "data": {"answer": "It is ${q.output.answer}."}},
+    ],
+    "Help with a name": [
+        {"id": "q", "intent": "prompt_user", "question": "What is *your* `name`?"},
+        {"intent": "return", "data": "Hello ${q.output.answer}."},
     ],
     "Help with notes": [
         {"intent": "write_file", "path": "notes.txt", "content": "one\ntea is fine\nthree\n"},

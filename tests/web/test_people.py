@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from base64 import b64decode
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -87,6 +87,24 @@ def answer(visitor: Visitor) -> None:
 
     assert "formal" == visitor.page.locator(".decided .given").inner_text()
     assert 0 == visitor.page.locator(".request").count()
+
+
+def answer_freely(visitor: Visitor) -> None:
+    """Who goes on writing answers the question; a message beside it waits for the answer, and says so."""
+    page = visitor.page
+    visitor.enter()
+    visitor.begin("Writer", "a name")
+    page.wait_for_selector(".request input:focus")
+    heard = page.locator("[aria-live=assertive]").inner_text()
+    visitor.say("thanks")
+    visitor.sees("Will be heard after your answer")
+    page.locator(".request input").click()
+    page.keyboard.type("Ada")
+    page.wait_for_timeout(500)
+    page.keyboard.press("Enter")
+    visitor.sees("Hello Ada.")
+
+    assert "You are asked: What is your name?" == heard
 
 
 def allow(visitor: Visitor) -> None:
@@ -369,7 +387,7 @@ def come_back(visitor: Visitor) -> None:
 
 
 QUICK: tuple[Callable[[Visitor], None], ...] = (
-    *(talk, answer, allow, plan, steer, send_again, read_from_the_right),
+    *(talk, answer, answer_freely, allow, plan, steer, send_again, read_from_the_right),
     *(come_back, fill_in, study, write_anew, use_keys),
 )
 SLOW: tuple[Callable[[Visitor], None], ...] = (use_phone, hand_over)
@@ -522,6 +540,21 @@ def test_who_is_forgotten_goes_on_after_the_key(place: Place) -> None:
 
 
 @pytest.mark.thorough
+def test_older_conversations_are_found(place: Place) -> None:
+    """A search looks through those, too, that were not listed yet."""
+    with place.visitor() as visitor:
+        own = replace(visitor.service, token=TOKENS["eve"])
+        for message in ("the oldest one", *["thanks"] * 32):
+            own.begin(handler="Writer.chat", message=message)
+        visitor.enter(TOKENS["eve"])
+        visitor.page.get_by_role("button", name="Show more").wait_for()
+        visitor.page.get_by_label("Search conversations").fill("oldest")
+        visitor.page.get_by_role("link", name="the oldest one").wait_for()
+
+        assert 1 == visitor.page.locator(".history .title").count()
+
+
+@pytest.mark.thorough
 def test_nobody_sees_what_others_say(place: Place) -> None:
     """Of two people each has their own conversations; the address of one of the other leads nowhere."""
     with place.visitor() as ada, place.visitor() as bob:
@@ -534,7 +567,8 @@ def test_nobody_sees_what_others_say(place: Place) -> None:
         bob.page.get_by_text("This conversation is not there any more.").wait_for()
         bob.keep("not-mine")
 
-        assert 0 == bob.page.locator(".request, .item").count()
+        assert 0 == bob.page.locator(".request, .item, #message").count()
+        assert bob.page.url.endswith("/#/")
         bob.page.get_by_role("button", name="New conversation").click()
         bob.begin("Writer", "thanks")
         bob.sees("As you like.")

@@ -16,7 +16,7 @@ export function Composer({ hint, initial, examples = [] }) {
   const box = useRef(null), picker = useRef(null);
   version.value;
   const isSending = isBeginning() && unsent().some((each) => each.state !== "failed");
-  const isBusy = Boolean(conversation.value?.busy);
+  const isBusy = Boolean(conversation.value?.busy), isAsked = Boolean(conversation.value?.requests.length);
 
   useEffect(() => {
     write(sessionStorage.getItem(draftKey()) || initial || "");
@@ -80,7 +80,7 @@ export function Composer({ hint, initial, examples = [] }) {
         ${each.picture ? html`<img src=${each.picture} alt="" />` : html`<${Icon} name="file" />`}<span class="name" dir="auto">${each.file.name}</span><span class="quiet small">${size(each.file.size)}</span>
         <button type="button" class="button plain icon" aria-label=${`Take ${each.file.name} away`} onClick=${() => setAdded(added.filter((_, n) => n !== at))}><${Icon} name="close" /></button></li>`)}</ul>`}
       <label class="only-heard" for="message">Message</label>
-      <textarea id="message" dir="auto" rows="1" ref=${box} placeholder=${isBusy ? "Say something while it works" : hint} onInput=${changed} onKeyDown=${onKeyDown} onPaste=${onPaste}></textarea>
+      <textarea id="message" dir="auto" rows="1" ref=${box} placeholder=${isAsked ? "Or say something else" : isBusy ? "Say something while it works" : hint} onInput=${changed} onKeyDown=${onKeyDown} onPaste=${onPaste}></textarea>
       <div class="tools">
         <input ref=${picker} type="file" multiple hidden onChange=${(event) => (put(event.target.files), (event.target.value = ""))} />
         <button type="button" class="button plain icon" aria-label="Add files" title="Add files" onClick=${() => picker.current.click()}><${Icon} name="clip" /></button>

@@ -1,16 +1,22 @@
 // Earlier conversations of the person.
 
-import { html, useState } from "../vendor/preact.js";
+import { html, useEffect, useState } from "../vendor/preact.js";
 import { Icon } from "./icons.js";
 import { conversation, deleted, forget, go, groupsNow, loadRuns, nextRuns, pin, pinned, place, problem, rename, runs, undoDelete } from "./store.js";
 import { asMarkdown, when } from "./words.js";
 
+const MOST_FOUND = 20;
 const WORDS = { working: "working", waiting: "waits for you", paused: "paused", failed: "did not work" };
 
 /** The list, by days; `onChosen` is told when one was chosen. */
 export function History({ onChosen }) {
   const [words, setWords] = useState("");
   const { groups, ofPrograms } = groupsNow(words);
+  const found = groups.reduce((count, [, listed]) => count + listed.length, ofPrograms.length);
+  // What is searched for may stand in older ones, which were not loaded yet.
+  useEffect(() => {
+    if (words.trim() && found < MOST_FOUND && nextRuns.value) loadRuns(true).catch((error) => (problem.value = error));
+  }, [words, found, nextRuns.value]);
   return html`
     <button type="button" class="button new" onClick=${() => (go(), onChosen())}><${Icon} name="plus" />New conversation</button>
     ${runs.value.length > 5 && html`<input type="search" class="field search" dir="auto" aria-label="Search conversations" placeholder="Search" value=${words} onInput=${(event) => setWords(event.target.value)} />`}

@@ -42,7 +42,7 @@ function App() {
 function Corner() {
   const run = runs.value.find((each) => each.id === place.value.run);
   const cost = run?.requests && run.usd !== 0 ? (run.usd === null ? `${run.tokens.toLocaleString()} tokens` : money(run.usd)) : "";
-  return html`<p class="corner small"><span><${Icon} name="person" />${user.value.user || "not signed in"}${user.value.admin && user.value.user !== "admin" && html`<span class="quiet"> · admin</span>`}</span>${cost && html`<span class="quiet" title="What this conversation has cost">${cost}</span>`}<button type="button" class="button plain small" onClick=${leave}>Sign out</button></p>`;
+  return html`<p class="corner small"><span><span><${Icon} name="person" />${user.value.user || "not signed in"}${user.value.admin && user.value.user !== "admin" ? " · admin" : ""}</span>${cost && html`<span class="quiet" title="What this conversation has cost">${cost}</span>`}</span><button type="button" class="button plain small" onClick=${leave}>Sign out</button></p>`;
 }
 
 /** Sign out, and forget what was not sent: whoever comes next is somebody else. */

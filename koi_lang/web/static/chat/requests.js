@@ -2,7 +2,7 @@
 
 import { html, useEffect, useRef, useState } from "../vendor/preact.js";
 import { Icon } from "./icons.js";
-import { diffClass, Markdown } from "./markdown.js";
+import { diffClass, Markdown, plainText } from "./markdown.js";
 import { asAnswer, fieldsOf, problemOf } from "./forms.js";
 import { editsFor } from "./plans.js";
 import { answer, approve, conversation, decidePlan, fillForm, problem, version } from "./store.js";
@@ -19,7 +19,7 @@ export function Requests() {
   // Nobody who writes is interrupted.
   useEffect(() => {
     const { activeElement: here } = document;
-    if (card.current && (here === document.body || (here?.id === "message" && !here.value))) card.current.focus({ preventScroll: true });
+    if (card.current && (here === document.body || (here?.id === "message" && !here.value))) (card.current.querySelector("[data-first]") || card.current).focus({ preventScroll: true });
   }, [request?.id]);
   return html`
     <div class="only-heard" role="status" aria-live="assertive">${request ? toldOf(request) : ""}</div>
@@ -31,7 +31,7 @@ export function Requests() {
 }
 
 const toldOf = (request) =>
-  request.form ? `You are asked to fill in a form: ${request.form.title}` : request.plan ? "A plan is proposed." : request.type === "question" ? `You are asked: ${request.question}` : `${request.agent ? spoken(request.agent) : "The program"} wants to ${request.what}. Do you allow it?`;
+  request.form ? `You are asked to fill in a form: ${plainText(request.form.title)}` : request.plan ? "A plan is proposed." : request.type === "question" ? `You are asked: ${plainText(request.question)}` : `${request.agent ? spoken(request.agent) : "The program"} wants to ${request.what.replaceAll("`", "")}. Do you allow it?`;
 
 /** Buttons that take a press once, and not at once. */
 function usePress() {
@@ -67,7 +67,7 @@ function Question({ request }) {
     ${options.length > 0 && html`<div class="choices">${options.map((option) => html`<button type="button" class="button" dir="auto" aria-disabled=${isHeld} onClick=${press(() => answer(request, option))}>${option}</button>`)}</div>`}
     <form class="answer-line" onSubmit=${(event) => (event.preventDefault(), send())}>
       <label class="only-heard" for=${`answer-${request.id}`}>${options.length ? "Or in your own words" : "Your answer"}</label>
-      <input id=${`answer-${request.id}`} type=${request.secret ? "password" : "text"} placeholder=${options.length ? "Or in your own words" : "Your answer"} ...${field} />
+      <input id=${`answer-${request.id}`} type=${request.secret ? "password" : "text"} placeholder=${options.length ? "Or in your own words" : "Your answer"} data-first=${!options.length && matchMedia("(pointer: fine)").matches ? "" : undefined} ...${field} />
       <button class="button ${options.length ? "" : "main"}" aria-disabled=${isHeld || (!text && options.length > 0)}>Answer</button>
     </form>
     <${Left} request=${request} />`;

@@ -92,11 +92,19 @@ function open(run) {
   const onState = (state, error) => {
     if (held !== conversation.value) return;
     connection.value = state;
-    if (error) problem.value = error.status === 404 ? new Error("This conversation is not there any more.") : error;
+    if (error?.status === 404) leaveLost();
+    else if (error) problem.value = error;
   };
   stream = listen(run, onMessage, onState, { mayRest: () => !held.busy });
   loadFiles();
   loadFamily();
+}
+
+/** Go from a conversation that is gone to where another one begins. */
+function leaveLost() {
+  window.history.replaceState(null, "", "#/");
+  follow(true);
+  problem.value = new Error("This conversation is not there any more.");
 }
 
 let reloading = 0, settling = 0;

@@ -40,7 +40,7 @@ export function Thread() {
     <div class="thread">
       ${hidden > 0 && html`<button type="button" class="button plain small" onClick=${() => setMost(most + MOST_SHOWN)}>Show what was before</button>`}
       ${shown.map((item) => html`<${Item} key=${item.key} item=${item} version=${item.version} />`)}
-      ${held.waiting.map((each) => html`<div key=${`waiting-${each.id}`} class="item person waiting"><div class="bubble" dir="auto">${each.text}</div><p class="quiet small">Will be heard in a moment</p></div>`)}
+      ${held.waiting.map((each) => html`<div key=${`waiting-${each.id}`} class="item person waiting"><div class="bubble" dir="auto">${each.text}</div><p class="quiet small">${held.requests.length ? "Will be heard after your answer" : "Will be heard in a moment"}</p></div>`)}
       ${unsent().map((each) => html`<${Letter} key=${each.id} letter=${each} state=${each.state} />`)}
       <${Now} held=${held} />
       <div ref=${end} />
