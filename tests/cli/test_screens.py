@@ -102,7 +102,8 @@ def test_a_team(project: Project, start: Start, accept: bool) -> None:
     let_go(project, "ann")
     shown.until("3 of 4 done")
     let_go(project, "cid")
-    actual = "=====\n".join([*screens, shown.end()])
+    # What takes a second has its time behind it; on a busy machine that may be anything.
+    actual = "=====\n".join([*screens, shown.end()]).replace(" #s\n", "\n")
 
     assert golden("team", actual, accept) == actual
 
