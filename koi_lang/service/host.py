@@ -363,7 +363,7 @@ async def hosting(
         hooks = RunHooks(webhooks, database, folder)
         accounts = Accounts(table, about, tell=hooks.hear_budget, note=note)
         slots, listening = SessionSlots(about.limits, about.users), hooks if webhooks.has_hooks else None
-        limits = HostLimits(accounts, slots, listening, SessionTable(database))
+        limits = HostLimits(accounts, slots, listening, SessionTable(database), note)
         hooks.catch_up()
         if has_sockets():
             await asyncio.to_thread(sweep, folder, None)

@@ -16,6 +16,7 @@ from koi_lang.program.error_report import message as message_of
 from koi_lang.rpc.dispatcher import Dispatcher, refusal
 from koi_lang.runtime.actions.client_tools import AgentFields
 from koi_lang.runtime.agents.agent import Agent
+from koi_lang.runtime.host import visible
 from koi_lang.runtime.journal.entries import JournalEntry, json_line
 from koi_lang.runtime.journal.reader import read_header
 from koi_lang.runtime.journal.store import path_of
@@ -93,12 +94,14 @@ class HostLimits:
         slots: how many sessions are awake.
         hooks: hears what is told of sessions; None where nobody wants to know.
         sessions: where what is kept of them stands.
+        note: takes a line for the operator.
     """
 
     accounts: Accounts
     slots: SessionSlots
     hooks: RunHooks | None
     sessions: SessionTable
+    note: Callable[[str], None]
 
 
 class HostedSession:
@@ -398,6 +401,10 @@ class HostedSession:
         if entry.kind != CallEnded.type:
             return
         self._last_end = entry
+        if not entry.data.get("ok") and not entry.data.get("aborted"):
+            # The reference is the one that the person reads.
+            error = self.program.redact(str(entry.data.get("error", "")).partition("\n")[0])
+            self._limits.note(f"{self.id}-{entry.n}: `{entry.data.get('name')}` failed: {visible(error)}")
         if self._dispatcher is not None:
             for request in self.feed.requests:
                 if not _has(self._dispatcher.session.client.requests, request["id"]):

@@ -14,6 +14,7 @@ from koi_lang.service.programs import Programs
 from koi_lang.service.users import User
 from koi_lang.sessions.calls import begin_named
 from koi_lang.sessions.options import RunOptions
+from koi_lang.sessions.prepared import ignore_line
 from koi_lang.settings import read_settings
 from koi_lang.settings.service import ServiceLimits, ServiceSettings
 from tests.limits import LIMIT_S
@@ -24,13 +25,18 @@ Scenario = Callable[[SessionHost], Awaitable[Any]]
 
 
 async def hosted_in(
-    folder: Path, scenario: Scenario, *files: str, limits: ServiceLimits | None = None, **options: Any
+    folder: Path,
+    scenario: Scenario,
+    *files: str,
+    limits: ServiceLimits | None = None,
+    note: Callable[[str], None] = ignore_line,
+    **options: Any,
 ) -> Any:
     """What a scenario gives with a host in a folder; a further one with the same folder is a restart."""
     own = RunOptions(settings=read_settings(folder), record=True, words=WORDS, **options)
     programs = Programs([str(folder / file) for file in files], own)
     settings = ServiceSettings(limits=limits or ServiceLimits())
-    async with asyncio.timeout(LIMIT_S), hosting(programs, folder, settings) as host:
+    async with asyncio.timeout(LIMIT_S), hosting(programs, folder, settings, note) as host:
         return await scenario(host)
 
 

@@ -15,8 +15,10 @@ from typing import Any
 
 import pytest
 
+from koi_lang.service.host import SessionHost
 from koi_lang.service.idempotency import digest_of
 from tests import forks
+from tests.service.hosting import begin, called, play, until
 from tests.service.serving_process import ServiceProcess
 from tests.service.user_tokens import SETTINGS, as_user
 
@@ -245,6 +247,26 @@ def test_a_cancelled_call_is_no_failure(service: ServiceProcess) -> None:
     told = service.get(f"api/runs/{run}")
 
     assert (("idle", False, None, None), True) == (outcome(told), told["aborted"])
+
+
+def test_the_operator_reads_why_a_call_failed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With the reference that the person reads, once, without secrets, and without lines of the program's own."""
+    monkeypatch.setenv("TEA_API_KEY", "sk-0123456789abcdefghij")
+    told = "no tea with sk-0123456789abcdefghij\\nserving at http://evil.example"
+    (tmp_path / "adder.koi").write_text(PROGRAM.replace("no tea, says http://10.0.0.7:8700/v1", told))
+    lines: list[str] = []
+
+    async def scenario(host: SessionHost) -> str:
+        session = await begin(host, "Adder.fail")
+        await until(session, "idle")
+        await called(session, "Adder.add", a=1, b=2)
+        await session.sleep()
+        await called(session, "Adder.add", a=1, b=2)
+        return session.id
+
+    run = play(tmp_path, scenario, "adder.koi", note=lines.append)
+
+    assert [f"{run}-5: `Adder.fail` failed: no tea with [redacted]"] == lines
 
 
 def test_a_user_is_not_told_addresses_of_the_operator(adder: ServiceProcess) -> None:
