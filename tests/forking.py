@@ -8,6 +8,7 @@ begins as one that was started alone. The command may be another such process, w
 from __future__ import annotations
 
 import ast
+import ctypes
 import fcntl
 import gc
 import importlib
@@ -31,6 +32,8 @@ LAZY = (
     *("http.client", "markdown_it", "mcp.server.mcpserver", "openai", "pdb", "pytest", "sqlite3"),
     *("uvicorn.lifespan.on", "uvicorn.protocols.websockets.websockets_sansio_impl"),
 )
+# Bytes of a large page of memory, and what Linux from 6.1 on calls having memory be in such.
+LARGE_PAGE, MADV_COLLAPSE = 2 << 20, 25
 HERE = os.path.dirname(os.path.abspath(__file__))
 # Before these comes the folder of the package.
 PATH = [path for path in sys.path if path not in (HERE, os.path.dirname(HERE))]
@@ -63,6 +66,27 @@ def import_all() -> None:
     importlib.import_module("koi_lang.compiler.parser").parse(source)
     importlib.import_module("koi_lang.system.certificates").certificates()
     gc.freeze()
+    use_large_pages()
+
+
+def use_large_pages() -> None:
+    """Have Linux keep what has been imported in pages of 2 MB, where it can.
+
+    To fork copies the table of all pages, and the end of the command takes it down again: of 180 MB in pages of 4 kB
+    that is 45,000 rows, and two thirds of what a short command takes.
+    """
+    if sys.platform != "linux":
+        return
+    advise = ctypes.CDLL(None).madvise
+    advise.argtypes = (ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int)
+    with open("/proc/self/maps", encoding="utf-8") as maps:
+        rows = [line.split() for line in maps]
+    for place, rights, *_, name in (row if len(row) > 5 else [*row, ""] for row in rows):
+        if rights == "rw-p" and name in ("", "[heap]"):
+            start, end = (int(address, 16) for address in place.split("-"))
+            start, end = -(-start // LARGE_PAGE) * LARGE_PAGE, end // LARGE_PAGE * LARGE_PAGE
+            if start < end:
+                advise(start, end - start, MADV_COLLAPSE)  # which fails where the kernel does not know it
 
 
 def serve(requests: socket.socket) -> None:
