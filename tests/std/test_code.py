@@ -89,6 +89,17 @@ def test_tools_of_other_agents_lead_to_ours(asked: Any, name: str, play: Player,
     assert [] == [each for each in refused.did() if each not in ("read_file", "list_files", "grep", "return")]
 
 
+def test_one_action_for_commands_is_offered(play: Player, tmp_path: Path) -> None:
+    """`run_command` is, where `std/code` is imported; `shell`, which does the same, is carried out as before."""
+    played = work(play, tmp_path, act("shell", command="echo one", description=""), allow=["run:**"])
+    told = played.requests[0].system
+
+    assert ([1, 0], ["shell", "return"]) == (
+        [told.count(f"- {name}(") for name in ("run_command", "shell")],
+        played.did(),
+    )
+
+
 @pytest.mark.parametrize("transport", ["text", "tools"])
 def test_bash_is_the_shell_of_agents_without_std_code(transport: str, play: Player, tmp_path: Path) -> None:
     """It comes without a description, and as a call of a tool that was not offered."""

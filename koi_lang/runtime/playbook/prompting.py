@@ -283,6 +283,10 @@ def reach_of(
         yield Section("servers", "\n".join([TOOLS, *tools["lines"]]))
 
 
+# Actions that a model is not told of where it is told of another one that does the same; they are carried out, too.
+SAME_AS = {"shell": "run_command"}
+
+
 def offered_actions(
     agent: AgentPort,
     means: Means = EVERYTHING,
@@ -308,7 +312,9 @@ def offered_actions(
     hidden |= set() if agent.about.mcps() else ONLY_SERVERS
     hidden |= set() if tools.get("resources") else ONLY_RESOURCES
     hidden |= set() if tools.get("prompts") else ONLY_PROMPTS
-    return actions_of(agent, hidden)
+    kinds = actions_of(agent, hidden)
+    names = {kind.name for kind in kinds}
+    return [kind for kind in kinds if SAME_AS.get(kind.name) not in names]
 
 
 def _member(member: Delegate, tools: Mapping[str, str]) -> list[str]:
