@@ -41,6 +41,8 @@ def _verb(undo: PathUndo) -> str:
 
 def _difference(undo: RunUndo, left: PathUndo, redact: Redact) -> Iterator[str]:
     """What is different from what the run had left, which is shown without secrets."""
+    if left.left == left.now.state:
+        return
     if left.left is None and left.now.state is not None:
         yield "    the run had removed it"
         return
