@@ -7,14 +7,14 @@ import time
 from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import Any, TypeAlias
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as some
 
 from koi_lang.events import Event, LinePrinted, RunEnded, RunStarted, decode
-from koi_lang.runtime.journal.entries import TOTALS, entry_in, header_of
+from koi_lang.runtime.journal.entries import TOTALS, Header, entry_in, header_of
 from koi_lang.runtime.journal.reader import read
 from koi_lang.runtime.journal.store import is_running
 from koi_lang.runtime.journal.summary import RunSummary, summarise
@@ -23,6 +23,8 @@ from koi_lang.runtime.journal.writer import EVERY, Writer
 from tests.journal.conftest import HEADER, lines_of
 from tests.projects import Project
 
+Part: TypeAlias = list[tuple[str, dict[str, Any], bool]]
+SESSION = replace(HEADER, words=("serve", "http"))
 ANSWER = {"text": "ok", "tokens": {"input": 10, "output": 3}, "model": "some", "usd": 0.5}
 
 
@@ -36,11 +38,11 @@ def entries() -> some.SearchStrategy[tuple[str, dict[str, Any], bool]]:
     return some.tuples(some.one_of(paid, others, ends), some.booleans()).map(lambda pair: (*pair[0], pair[1]))
 
 
-def written(path: Path, parts: list[list[tuple[str, dict[str, Any], bool]]]) -> None:
+def written(path: Path, parts: list[Part], header: Header = HEADER) -> None:
     """A journal of a run that was gone on with once for each further part; only the last event of a part may end it."""
     number = 0
     for part in parts:
-        writer = Writer(path, read(path).end if number else HEADER, str, print)
+        writer = Writer(path, read(path).end if number else header, str, print)
         if number:
             writer.note("resumed")
         for type, data, recalled in part:
@@ -63,12 +65,15 @@ def of_all_lines(path: Path) -> RunSummary:
 
 
 @settings(max_examples=150, deadline=None)
-@given(some.lists(some.lists(entries(), min_size=1, max_size=EVERY * 2), min_size=1, max_size=3))
-def test_the_end_tells_what_all_entries_tell(parts: list[list[tuple[str, dict[str, Any], bool]]]) -> None:
+@given(
+    some.lists(some.lists(entries(), min_size=1, max_size=EVERY * 2), min_size=1, max_size=3),
+    some.sampled_from([HEADER, SESSION]),
+)
+def test_the_end_tells_what_all_entries_tell(parts: list[Part], header: Header) -> None:
     """State, time, requests, tokens and money are the same, also of runs that were killed, resumed, or are branches."""
     with TemporaryDirectory() as folder:
         path = Path(folder) / f"{HEADER.run}.jsonl"
-        written(path, parts)
+        written(path, parts, header)
 
         assert of_all_lines(path) == summarise(path)
 
@@ -77,7 +82,7 @@ def test_the_end_tells_what_all_entries_tell(parts: list[list[tuple[str, dict[st
 def test_a_long_journal_is_not_read_as_a_whole(tmp_path: Path, ends: bool) -> None:
     """Of some megabytes, what came of the run takes less than a hundredth to be read."""
     path = tmp_path / f"{HEADER.run}.jsonl"
-    part: list[tuple[str, dict[str, Any], bool]] = [("printed", {"message": "x" * 1000}, False) for _ in range(8_050)]
+    part: Part = [("printed", {"message": "x" * 1000}, False) for _ in range(8_050)]
     written(path, [[*part, *([("run_ended", {"ok": True}, False)] if ends else [])]])
     before = bytes_read()
     summary = summarise(path)

@@ -94,6 +94,32 @@ def test_a_session_wakes_as_it_was(folder: Path) -> None:
     restart(folder, scenario)
 
 
+def test_sleep_is_no_use_of_a_session(folder: Path) -> None:
+    """A list shows when somebody has used it last, whether it is awake or asleep, and after it woke for nothing."""
+
+    async def scenario(host: SessionHost) -> list[float]:
+        session = await begin(host, "Main.add", n=1)
+        await until(session, "idle")
+        await called(session, "Main.add", n=2)
+        found = [session.listing().usage.updated]
+        for _ in range(2):
+            await session.sleep()
+            found.append(session.listing().usage.updated)
+            await session.wake()
+            found.append(session.listing().usage.updated)
+        return found
+
+    first, *others = play(folder, scenario, "main.koi")
+    (again,) = play(folder, last_use, "main.koi")
+
+    assert [first] * 5 == [*others, again]
+
+
+async def last_use(host: SessionHost) -> list[float]:
+    """When each session was used last."""
+    return [each.listing().usage.updated for each in host.all(ADMIN)]
+
+
 def test_a_session_that_is_used_stays_awake(folder: Path) -> None:
     """Only who does nothing, or waits for somebody, is put to sleep, and only after its time."""
 

@@ -11,7 +11,7 @@ from typing import BinaryIO, Literal
 from koi_lang.errors import JournalError, reason
 from koi_lang.runtime.journal.entries import Header, JournalEntry, entry_in, header_of
 from koi_lang.runtime.journal.line_ends import Authenticity, Signer, is_changed, is_sealed
-from koi_lang.runtime.journal.totals import CallEnd, UsageTotals
+from koi_lang.runtime.journal.totals import AT_REST, CallEnd, UsageTotals
 from koi_lang.system.open_folders import STATE_FOLDER
 
 # No header is longer; a foreign file may be one endless line.
@@ -50,6 +50,7 @@ class End:
         count: entries that it has.
         totals: what models have taken.
         last_call: the end of the last call; None where there is none.
+        updated: when the run worked last, in seconds since the epoch; None where that is not known.
         size: bytes of the file; None where it may have grown.
         state: of its signatures, empty where they are not known.
         signer: what it is signed with; None where that is not known.
@@ -59,6 +60,7 @@ class End:
     count: int = 0
     totals: UsageTotals = field(default_factory=UsageTotals)
     last_call: CallEnd | None = None
+    updated: float | None = None
     size: int | None = None
     state: bytes = b""
     signer: Signer | None = None
@@ -90,7 +92,8 @@ class Journal:
         last_call: CallEnd | None = None
         for entry in self.entries:
             last_call = CallEnd.after(entry, last_call)
-        end = End(self.header.run, count, UsageTotals.of(self.entries), last_call, self.size)
+        updated = max((entry.ts for entry in self.entries if entry.kind not in AT_REST), default=None)
+        end = End(self.header.run, count, UsageTotals.of(self.entries), last_call, updated, self.size)
         signed = self.authenticity
         return end if signed is None else replace(end, state=signed.state, signer=signed.signer)
 

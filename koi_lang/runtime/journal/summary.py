@@ -10,6 +10,7 @@ import os
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 from pathlib import Path
 from typing import Any, BinaryIO, Literal
 
@@ -20,7 +21,7 @@ from koi_lang.runtime.journal.history import RESUMED
 from koi_lang.runtime.journal.line_ends import is_changed
 from koi_lang.runtime.journal.reader import MAX_HEADER_BYTES, open_journal
 from koi_lang.runtime.journal.store import is_running
-from koi_lang.runtime.journal.totals import CallEnd, RunUsage, UsageTotals
+from koi_lang.runtime.journal.totals import AT_REST, CallEnd, RunUsage, UsageTotals
 
 State = Literal["ok", "failed", "interrupted", "running"]
 # Of runs that can go on.
@@ -43,7 +44,7 @@ class RunSummary:
 
     Attributes:
         end: how it ended, or that it goes on.
-        seconds: from its start to its last entry.
+        seconds: from its start to its last entry; to that of its last work, where it is a session.
         totals: what its models took.
         entries: number of its last entry.
         last_call: the end of the call that was begun last; None where it goes on, or there is none.
@@ -94,7 +95,8 @@ class RunSummary:
 
     def add(self, entry: JournalEntry) -> None:
         """Count an entry."""
-        self.seconds = max(self.seconds, entry.ts - self.header.started)
+        if entry.kind not in AT_REST or not is_session(self.header):
+            self.seconds = max(self.seconds, entry.ts - self.header.started)
         self.entries = max(self.entries, entry.n)
         totals = UsageTotals.of_data(entry.data.get(TOTALS))
         if totals is None:
@@ -135,7 +137,8 @@ def _read(path: Path) -> tuple[int, RunSummary]:
         summary = RunSummary(header_of(file.readline(MAX_HEADER_BYTES), path.name))
         begin, run = file.tell(), summary.header.run
         size = file.seek(0, os.SEEK_END)
-        for entry in _last_entries(file, begin, size, run) or _telling_entries(_lines_from(file, begin, size), run):
+        last = _last_entries(file, begin, size, summary.header)
+        for entry in last or _telling_entries(_lines_from(file, begin, size), run):
             summary.add(entry)
     return size, summary
 
@@ -145,31 +148,42 @@ def _lines_from(file: BinaryIO, start: int, end: int) -> list[bytes]:
     return file.read(end - start).splitlines(keepends=True)
 
 
-def _last_entries(file: BinaryIO, begin: int, size: int, run: str) -> list[JournalEntry]:
-    """The last entry that holds totals, with those behind it that tell something; empty where there is none."""
-    length = END_BYTES
+def _last_entries(file: BinaryIO, begin: int, size: int, header: Header) -> list[JournalEntry]:
+    """The last entry that holds totals, with those behind it that tell something; empty where there is none.
+
+    Of a session that went to sleep with it, the entry of its last work comes before.
+    """
+    length, run = END_BYTES, header.run
     while True:
         start = max(begin, size - length)
         lines = _lines_from(file, start, size)[start > begin :]
         for at in reversed(range(len(lines))):
             entry = _sound_entry(lines[at], run) if MARK in lines[at] else None
             if entry is not None and UsageTotals.of_data(entry.data.get(TOTALS)) is not None:
-                return [entry, *_telling_entries(lines[at + 1 :], run)]
+                sleeps = entry.kind in AT_REST and is_session(header)
+                before = _last_work(lines[:at], run) if sleeps else []
+                if sleeps and not before and start > begin:
+                    break  # the line is longer than what was read
+                return [*before, entry, *_telling_entries(lines[at + 1 :], run)]
         if start == begin:
             return []
         length *= 8
 
 
 def _telling_entries(lines: Sequence[bytes], run: str) -> Iterator[JournalEntry]:
-    """The entries that tell the end of a run and its usage, and the last one."""
+    """The entries that tell the end of a run and its usage, and that of its last work."""
     for line in lines:
         found = KIND.search(line, 0, KIND_WITHIN)
         entry = _sound_entry(line, run) if found is None or found[1] in TELLING else None
         if entry is not None:
             yield entry
-    last = next((entry for line in reversed(lines) if (entry := _sound_entry(line, run)) is not None), None)
-    if last is not None and last.kind.encode() not in TELLING:
-        yield last
+    yield from (entry for entry in _last_work(lines, run) if entry.kind.encode() not in TELLING)
+
+
+def _last_work(lines: Sequence[bytes], run: str) -> list[JournalEntry]:
+    """The last entry that is no sleep and no waking; empty where there is none."""
+    entries = (entry for line in reversed(lines) if (entry := _sound_entry(line, run)) is not None)
+    return list(islice((entry for entry in entries if entry.kind not in AT_REST), 1))
 
 
 def _sound_entry(line: bytes, run: str) -> JournalEntry | None:

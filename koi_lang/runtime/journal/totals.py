@@ -6,11 +6,15 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from koi_lang.events import PAID, CallEnded, CallStarted, Event
+from koi_lang.events import PAID, CallEnded, CallStarted, Event, RunEnded, RunResumed
 from koi_lang.runtime.budget.limits import UNPAID
 
 if TYPE_CHECKING:
     from koi_lang.runtime.journal.entries import JournalEntry
+
+
+# What a session writes when it goes to sleep and when it wakes, which is no work.
+AT_REST = (RunEnded.type, RunResumed.type)
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,8 +118,8 @@ class RunUsage:
     """The position of a run, its usage, and the end of its last call.
 
     Attributes:
-        updated: when its last entry was written, in seconds since the epoch.
-        entries: number of that entry.
+        updated: when it worked last, in seconds since the epoch; a session that sleeps or wakes does not work.
+        entries: number of its last entry.
     """
 
     updated: float
@@ -125,6 +129,8 @@ class RunUsage:
 
     def add(self, entry: JournalEntry) -> None:
         """Count an entry that is written."""
-        self.updated, self.entries = max(self.updated, entry.ts), max(self.entries, entry.n)
+        self.entries = max(self.entries, entry.n)
+        if entry.kind not in AT_REST:
+            self.updated = max(self.updated, entry.ts)
         self.totals.add_entry(entry)
         self.last_call = CallEnd.after(entry, self.last_call)

@@ -86,7 +86,7 @@ class Writer:
             status = os.fstat(self._file)
             self._size = status.st_size
             totals = replace(end.totals, by_kind=dict(end.totals.by_kind))
-            self.usage = RunUsage(status.st_mtime, end.count, totals, end.last_call)
+            self.usage = RunUsage(end.updated or status.st_mtime, end.count, totals, end.last_call)
             if isinstance(begin, Header):
                 self._begin(begin)
             elif end.size not in (None, self._size):
