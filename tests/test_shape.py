@@ -17,19 +17,19 @@ from tests.package_trees import PACKAGE, nodes_of, sources, trees
 # `pytest --accept tests/test_shape.py` lowers them to what there is. One goes up by hand alone, with the reason in the
 # message of the commit. Shares are whole numbers, rounded up: that is all the room they have.
 CEILINGS = {
-    "modules": 966,
+    "modules": 963,
     "top_level_files": 12,
-    "modules_with_one_importer": 223,
-    "private_functions_used_once": 2464,
-    "short_helpers_used_once": 884,
+    "modules_with_one_importer": 222,
+    "private_functions_used_once": 2463,
+    "short_helpers_used_once": 878,
     "lazy_names": 127,
     "modules_with_lazy_names": 71,
     "homonyms": 54,
-    "import_lines_per_1000": 81,
-    "functions_per_1000_lines": 77,
-    "untyped_mappings_per_10000_lines": 83,
+    "import_lines_per_1000": 80,
+    "functions_per_1000_lines": 76,
+    "untyped_mappings_per_10000_lines": 82,
     "names_bound_together": 210,
-    "stored_as_told": 36,
+    "stored_as_told": 19,
     "superlative_limits": 0,
     "leaning_docstrings_percent": 9,
 }

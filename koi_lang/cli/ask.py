@@ -89,8 +89,8 @@ def _fields_of_start(
 ) -> dict[str, Any]:
     """What a run is begun with; empty where one is gone on with. Raises UsageError."""
     if (handler is None) == (id is None):
-        told = "there is nothing to ask for" if id is None else "both a handler and a run are given"
-        raise UsageError(told, help="Write `koi ask URL Agent.handler`, or `koi ask URL --run ID`.")
+        message = "there is nothing to ask for" if id is None else "both a handler and a run are given"
+        raise UsageError(message, help="Write `koi ask URL Agent.handler`, or `koi ask URL --run ID`.")
     return {} if handler is None else {"handler": handler, "payload": _payload(payload, fields)}
 
 

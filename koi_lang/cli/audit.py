@@ -146,12 +146,12 @@ def _budgets_line(handlers: Mapping[str, Any], run: Mapping[str, Any]) -> str:
     alike: dict[str, list[str]] = {}
     for event, budget in handlers.items():
         alike.setdefault(_limits(budget["limits"]), []).append(event)
-    told = [f"{', '.join(events)}: {limits}" for limits, events in alike.items() if limits]
-    return "; ".join([*told, *([f"the whole run: {_limits(run)}"] if run else [])])
+    clauses = [f"{', '.join(events)}: {limits}" for limits, events in alike.items() if limits]
+    return "; ".join([*clauses, *([f"the whole run: {_limits(run)}"] if run else [])])
 
 
 def _limits(limits: Mapping[str, float]) -> str:
     counts = {name: limits[name] for name in COUNTS if name in limits}
-    told = [f"{most:,} {name if most != 1 else name.removesuffix('s')}" for name, most in counts.items()]
-    told += [f"${limits['usd']:g}"] if "usd" in limits else []
-    return ", ".join([*told, *([period_text(limits["time_s"])] if "time_s" in limits else [])])
+    amounts = [f"{most:,} {name if most != 1 else name.removesuffix('s')}" for name, most in counts.items()]
+    amounts += [f"${limits['usd']:g}"] if "usd" in limits else []
+    return ", ".join([*amounts, *([period_text(limits["time_s"])] if "time_s" in limits else [])])

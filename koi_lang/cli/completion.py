@@ -23,7 +23,7 @@ def command(ctx: click.Context, shell: str | None) -> None:
     """
     name = shell or Path(variable("SHELL") or "").name
     if name not in SHELLS:
-        told = "`SHELL` names no shell that commands can be completed in"
-        raise UsageError(told, help="Write `koi completion bash`, `zsh` or `fish`.")
+        message = "`SHELL` names no shell that commands can be completed in"
+        raise UsageError(message, help="Write `koi completion bash`, `zsh` or `fish`.")
     made = SHELLS[name](ctx.find_root().command, {}, PROGRAM, COMPLETE_VARIABLE)
     click.echo(made.source(), nl=False)

@@ -97,8 +97,8 @@ def inspecting_command(command: Command) -> Command:
                 command(*args, **given)
             finally:
                 for name in outlined_extensions(loader.loaded_modules().values()):
-                    told = f"`{FUNCTION}` of `{name}` is not called, so what it adds is not shown"
-                    click.echo(clean(f"{told}; add `--run-code` to call it"), err=True)
+                    message = f"`{FUNCTION}` of `{name}` is not called, so what it adds is not shown"
+                    click.echo(clean(f"{message}; add `--run-code` to call it"), err=True)
 
     help = "Also run code of the program, such as Python that it imports."
     return click.option("--run-code", is_flag=True, help=help)(inspect)  # type: ignore[return-value]

@@ -213,8 +213,8 @@ class AttachedTerminal:
 
     async def _say(self, how: str, text: str) -> None:
         is_at_work = bool((await self._state()).get("at_work"))
-        told = heard_when(at_end=how == "follow_up", at_work=is_at_work)
-        await self._order_message({"type": how, "message": text}, told)
+        notice = heard_when(at_end=how == "follow_up", at_work=is_at_work)
+        await self._order_message({"type": how, "message": text}, notice)
 
     async def _state(self) -> Message:
         with suppress(NotAttachableError):
@@ -227,17 +227,17 @@ class AttachedTerminal:
         taken = [note["text"] for note in (response.get("data") or {}).get("taken", ())]
         self._tell("; ".join(["taken back", *taken]) if taken else "nothing is queued")
 
-    async def _order(self, command: str, told: str) -> None:
-        await self._order_message({"type": command}, told)
+    async def _order(self, command: str, notice: str) -> None:
+        await self._order_message({"type": command}, notice)
 
-    async def _order_message(self, message: Message, told: str) -> Message:
+    async def _order_message(self, message: Message, notice: str) -> Message:
         """Send a command, and tell what came of it."""
         outcome = await capture(self._client.ask(message))
         if outcome.error is not None:
             return {}
         response = outcome.result()
         if not response["success"]:
-            told = f"{response['error']}"
-        if told:
-            self._tell(told)
+            notice = f"{response['error']}"
+        if notice:
+            self._tell(notice)
         return response

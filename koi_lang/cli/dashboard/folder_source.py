@@ -114,6 +114,6 @@ def _is_settled(summary: RunSummary) -> bool:
     return not summary.is_running
 
 
-def _sound(told: Mapping[str, T | JournalError]) -> dict[str, T]:
+def _sound(summaries: Mapping[str, T | JournalError]) -> dict[str, T]:
     """What could be read."""
-    return {run: each for run, each in told.items() if not isinstance(each, JournalError)}
+    return {run: each for run, each in summaries.items() if not isinstance(each, JournalError)}

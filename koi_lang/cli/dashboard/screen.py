@@ -125,11 +125,11 @@ def _head(snapshot: DashboardSnapshot, sheet: Sheet) -> list[str]:
     day = datetime.fromtimestamp(sheet.now).strftime("%Y-%m-%d")
     today = next((line for line in snapshot.days if line.name == day), None)
     counts = [f"{len(snapshot.at_work)} at work", f"{len(snapshot.open)} open"]
-    told = "  ".join([*counts, f"today {'$0.00' if today is None else _cost(today)}"])
-    room = sheet.columns - width(told) - 2
+    summary = "  ".join([*counts, f"today {'$0.00' if today is None else _cost(today)}"])
+    room = sheet.columns - width(summary) - 2
     place = fit_text(f"koi  {one_line(snapshot.place)}", max(room, 0), sheet.look.more)
-    gap = " " * max(sheet.columns - width(place) - width(told), 1)
-    return [sheet.look.paint(fit_text(f"{place}{gap}{told}", sheet.columns, sheet.look.more), BOLD), ""]
+    gap = " " * max(sheet.columns - width(place) - width(summary), 1)
+    return [sheet.look.paint(fit_text(f"{place}{gap}{summary}", sheet.columns, sheet.look.more), BOLD), ""]
 
 
 def _part(sheet: Sheet, title: str, lines: Sequence[str], otherwise: str = "") -> list[str]:

@@ -35,9 +35,9 @@ class ServiceSource:
 
     async def look(self) -> DashboardSnapshot:
         """What there is now. Raises RemoteError."""
-        told = [run async for run in self._client.runs(limit=MAX_RUNS)]
-        runs = [RunLine.of_service(run) for run in told]
-        open_ = await asyncio.gather(*(self._requests_of(run) for run in told if run.get("state") == "waiting"))
+        listed = [run async for run in self._client.runs(limit=MAX_RUNS)]
+        runs = [RunLine.of_service(run) for run in listed]
+        open_ = await asyncio.gather(*(self._requests_of(run) for run in listed if run.get("state") == "waiting"))
         state = [(run.run, run.requests, run.tokens) for run in runs]
         notes = () if state == self._costs_of else await self._look_at_costs()
         self._costs_of = None if notes else state
@@ -49,10 +49,10 @@ class ServiceSource:
         """What a run waits for."""
         id = str(run.get("id", ""))
         try:
-            told = await self._client.run(id).describe()
+            response = await self._client.run(id).describe()
         except RefusedError:  # it is gone
             return ()
-        return tuple(OpenRequest(id, each) for each in told.get("open", ()) if isinstance(each, dict))
+        return tuple(OpenRequest(id, each) for each in response.get("open", ()) if isinstance(each, dict))
 
     async def _look_at_costs(self) -> tuple[str, ...]:
         """Costs, as far as the service tells them; gives what is to be said where it does not."""

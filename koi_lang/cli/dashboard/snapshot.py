@@ -51,20 +51,20 @@ class RunLine:
         return RunLine(run, Path(header.program).name, state, *about)
 
     @staticmethod
-    def of_service(told: Mapping[str, Any]) -> RunLine:
+    def of_service(fields: Mapping[str, Any]) -> RunLine:
         """A run as a service describes it."""
-        started, updated = (_number(told.get(name)) for name in ("started", "updated"))
-        usd = told.get("usd")
+        started, updated = (_number(fields.get(name)) for name in ("started", "updated"))
+        usd = fields.get("usd")
         return RunLine(
-            str(told.get("id", "")),
-            str(told.get("title") or told.get("program") or ""),
-            str(told.get("state", "")),
+            str(fields.get("id", "")),
+            str(fields.get("title") or fields.get("program") or ""),
+            str(fields.get("state", "")),
             started,
             max(0.0, updated - started),
-            int(_number(told.get("requests"))),
-            int(_number(told.get("tokens"))),
+            int(_number(fields.get("requests"))),
+            int(_number(fields.get("tokens"))),
             float(usd) if isinstance(usd, int | float) else None,
-            str(told.get("owner") or ""),
+            str(fields.get("owner") or ""),
         )
 
 
@@ -84,9 +84,9 @@ class CostLine:
         return CostLine.of_data(table.as_data())
 
     @staticmethod
-    def of_data(told: Any) -> tuple[CostLine, ...]:
+    def of_data(data: Any) -> tuple[CostLine, ...]:
         """The groups of a table in its JSON form; what does not look like it is left out."""
-        groups, by = (told.get("groups", []), str(told.get("by", ""))) if isinstance(told, dict) else ([], "")
+        groups, by = (data.get("groups", []), str(data.get("by", ""))) if isinstance(data, dict) else ([], "")
         return tuple(_cost_line(str(group.get(by, "")), group) for group in groups if isinstance(group, dict))
 
 

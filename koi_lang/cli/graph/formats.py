@@ -242,8 +242,8 @@ def as_mermaid(graph: ProgramGraph) -> str:
         lines.append(f'  {ids[node.id]}{opening}"{label}"{closing}')
     for edge in graph.edges:
         label = _mermaid_text(edge_label(edge))
-        told = f'|"{label}"|' if label else ""
-        lines.append(f"  {ids[edge.source]} {LINES[edge.kind]}{told} {ids[edge.target]}")
+        caption = f'|"{label}"|' if label else ""
+        lines.append(f"  {ids[edge.source]} {LINES[edge.kind]}{caption} {ids[edge.target]}")
     return "\n".join(lines)
 
 
