@@ -7,10 +7,12 @@ from collections.abc import Iterator
 from koi_lang.compiler import nodes as n
 from koi_lang.compiler.analysis import Analysis
 from koi_lang.compiler.rules.fixes import add_permission
+from koi_lang.compiler.rules.kinds import exported_functions
 from koi_lang.compiler.rules.program import handlers, is_variable, place_of, with_article
 from koi_lang.compiler.rules.table import Report, rule
 from koi_lang.compiler.symbols import Kind
 from koi_lang.diagnostics import nearest
+from koi_lang.grants import IMPLIED
 from koi_lang.settings.project import COMPACT_OPTIONS, MODEL_OPTIONS, ROLES
 from koi_lang.source import Span
 
@@ -341,6 +343,60 @@ def server_without_permission(file: Analysis, report: Report) -> None:
             help, fix = f"add `can call_mcp` to `{role.name}`.", add_permission(role.node, "call_mcp", role.unit.source)
             place = report.place(used[0].span, "needs the permission `call_mcp`")
             report.add(place, message, others=others, help=help, fixes=[fix])
+
+
+@rule("E0447", "warning")
+def use_without_permission(file: Analysis, report: Report) -> None:
+    """An agent with a playbook uses something that its role does not let the model touch.
+
+    A model calls tools of MCP servers with `call_mcp`, and members of teams with `delegate`; functions of a skill need
+    the permission that the skill names. Older programs call servers with `execute`, which does not permit that here.
+
+    Wrong:
+
+        role Worker { can execute }
+        mcp files = { command: "files-server" }
+        agent Clerk : Worker { uses mcp files  on list(args) { playbook "List the files." } }
+
+    Right:
+
+        role Worker { can execute, can call_mcp }
+        mcp files = { command: "files-server" }
+        agent Clerk : Worker { uses mcp files  on list(args) { playbook "List the files." } }
+    """
+    asking = {around.agent for playbook, around in file.index.of(n.Playbook) if not playbook.answers}
+    for uses, around in file.index.of(n.Uses):
+        agent = around.agent
+        role = report.program.role_of(agent, file) if agent is not None and agent in asking else None
+        if agent is None or role is None or not isinstance(role.node, n.Role):
+            continue
+        for name in uses.names:
+            needed = _permissions_for(uses.kind, name.name, file, report)
+            if not needed or any(
+                role.node.has_permission(each) for each in (*needed, *map(IMPLIED.get, needed)) if each
+            ):
+                continue
+            older = ": `execute` was enough in older programs" if uses.kind == "mcp" else ""
+            message = f"no model of `{agent.name.name}` can use `{name.name}`{older}"
+            help, others = (
+                f"add `can {needed[0]}` to `{role.name}`.",
+                [place_of(role, f"the role of `{agent.name.name}`")],
+            )
+            fixes = [add_permission(role.node, needed[0], role.unit.source)]
+            place = report.place(name.span, f"needs the permission `{needed[0]}`")
+            report.add(place, message, others=others, help=help, fixes=fixes)
+
+
+def _permissions_for(kind: str, name: str, file: Analysis, report: Report) -> list[str]:
+    """The permissions any of which lets a model use something; none where it needs none."""
+    if kind != "skill":
+        return {"mcp": ["call_mcp"], "team": ["delegate"]}.get(kind, [])
+    symbol = file.table.find("skill", name)
+    if symbol is None or not isinstance(symbol.node, n.Skill):
+        return []
+    functions = exported_functions(symbol.node).values()
+    needed = [report.program.permissions.get(each) for each in functions]
+    return [] if None in needed else list(dict.fromkeys(each for each in needed if each is not None))
 
 
 def _unknown_options(options: n.Object, known: tuple[str, ...]) -> Iterator[n.Property]:
