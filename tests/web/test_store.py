@@ -11,8 +11,10 @@ import pytest
 
 from koi_lang.runtime.journal.reader import read
 from koi_lang.runtime.journal.summary import summarise
+from koi_lang.service.host import SessionHost
 from koi_lang.web.run_data import header_data
 from tests.journal.commands import Commands
+from tests.service.hosting import begin, called, data, play, until_told
 
 SUMMARY = """
 import { reduce, summaryOf } from "STATIC/store.js";
@@ -43,6 +45,15 @@ console.log(JSON.stringify({
   handlers: [...whole.handlers.values()].map(({ name, calls, requests }) => [name, calls, requests]),
 }));
 """
+ENDS = """
+import { reduce } from "STATIC/store.js";
+import { readFileSync } from "node:fs";
+const [header, ...entries] = JSON.parse(readFileSync(process.argv[1], "utf8"));
+const state = reduce(header, entries);
+const handlers = state.nodes.filter((node) => node.kind === "handler");
+const next = (node) => entries.find((entry) => entry.kind === "call_ended" && entry.n > node.n).ts - state.started;
+console.log(JSON.stringify(handlers.map((node) => [node.status, node.t1 <= next(node)])));
+"""
 MANY = """
 role Boss { can delegate, can execute }
 role Hand { can execute }
@@ -51,6 +62,13 @@ agent Worker : Hand { on work(args: { n: number }) {
   await new Promise(done => setTimeout(done, 20)); if (args.n == 3) { throw new Error("broken") } return args.n } }
 agent Lead : Boss { uses team Crew on start() { playbook "Have all of it done at once." } }
 run Lead.start()
+"""
+CALLS = """
+role Worker { can execute }
+agent Main : Worker {
+  on wait() { await new Promise(done => setTimeout(done, 60000)) }
+  on fail() { throw new Error("broken") }
+}
 """
 PARALLEL = [
     {"parallel": [{"actionType": "delegate", "intent": "hand::work", "data": {"n": n}} for n in range(5)]},
@@ -108,6 +126,28 @@ def test_the_reducer_counts_as_python_does(
     assert {"ok", "failed"} <= {each["state"] for each in expected}
     for known, shown in zip(expected, found, strict=True):
         assert known == pytest.approx(shown)
+
+
+def test_a_session_is_on_the_page_as_in_lists(tmp_path: Path, node: Callable[..., Any]) -> None:
+    """It fails with its last call, its sleep takes no time, and a call that was cancelled ends there."""
+    (tmp_path / "a.koi").write_text(CALLS)
+
+    async def scenario(host: SessionHost) -> str:
+        session = await begin(host, "Main.wait")
+        await until_told(session, lambda told: b'"handler_started"' in told)
+        await data(session, "abort")
+        await called(session, "Main.fail")
+        await session.sleep()
+        await session.wake()
+        return session.id
+
+    journal = tmp_path / ".koi" / "runs" / f"{play(tmp_path, scenario, 'a.koi')}.jsonl"
+    (found,) = node(SUMMARY, str(written(tmp_path, journal)))
+    nodes = node(ENDS, str(tmp_path / f"{journal.stem}.json"))
+
+    assert "failed" == found["state"]
+    assert summary_of(journal) == pytest.approx(found)
+    assert [["cut", True], ["failed", True]] == nodes
 
 
 def test_an_interrupted_run_is_interrupted_on_the_page(

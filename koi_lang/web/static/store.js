@@ -12,6 +12,9 @@ const MINOR = new Set([
   "observed", "fired", "file_kept", "tree_kept", "queue_update", "run_started", "model_wrote", "extension_state",
   "mcp_progress", "only_reads",
 ]);
+// Commands whose runs are sessions, and what these write when they sleep and wake.
+const SESSIONS = new Set(["chat", "rpc", "acp", "serve"]);
+const AT_REST = new Set(["run_ended", "resumed"]);
 // What waits for a person, and what ends that.
 const WAITS = { asked: "question", approval_requested: "approval" };
 const SETTLES = { answered: "question", approval_given: "approval" };
@@ -20,7 +23,10 @@ const SETTLES = { answered: "question", approval_given: "approval" };
 export function emptyState(header) {
   return {
     header,
+    isSession: SESSIONS.has(header.words?.[0]),
     outcome: "interrupted",
+    calls: 0,
+    hasFailedLast: false,
     last: 0,
     started: header.started,
     seconds: 0,
@@ -54,7 +60,8 @@ export function addEntry(state, entry) {
   if (state.entries.has(entry.n)) return state;
   state.entries.set(entry.n, entry);
   state.last = Math.max(state.last, entry.n);
-  state.seconds = Math.max(state.seconds, entry.ts - state.started);
+  // A session that goes to sleep or wakes does no work.
+  if (!state.isSession || !AT_REST.has(entry.kind)) state.seconds = Math.max(state.seconds, entry.ts - state.started);
   const takes = TAKES[entry.kind];
   const node = takes ? takes(state, entry) : addPoint(state, entry);
   countTotals(state, entry, node);
@@ -247,6 +254,16 @@ function endHandler(state, entry, status, more) {
   return ended;
 }
 
+/** What was under way is so no more. */
+function cutOpen(state, entry) {
+  for (const node of state.nodes) {
+    if (node.status !== "open") continue;
+    if (node.kind === "handler") handlerNamed(state, node).open -= 1;
+    endNode(state, node, entry, "cut");
+  }
+  state.waiting.clear();
+}
+
 // ---------------------------------------------------------------- kinds
 
 const TAKES = {
@@ -256,18 +273,24 @@ const TAKES = {
   },
   resumed(state, entry) {
     state.outcome = "interrupted";
-    for (const node of state.nodes) if (node.status === "open") endNode(state, node, entry, "cut");
-    state.waiting.clear();
+    cutOpen(state, entry);
     return addPoint(state, entry);
   },
   run_ended(state, entry) {
     state.outcome = entry.ok ? "ok" : entry.interrupted ? "interrupted" : "failed";
-    for (const node of state.nodes) if (node.status === "open") endNode(state, node, entry, "cut");
-    state.waiting.clear();
+    cutOpen(state, entry);
     return addPoint(state, entry, { status: entry.ok ? "ok" : "failed", title: `run ended: ${state.outcome}` });
   },
   call_started(state, entry) {
+    state.calls += 1;
+    state.hasFailedLast = false;
     if (!state.title) setTitle(state, entry.name, entry.args);
+    return addPoint(state, entry);
+  },
+  call_ended(state, entry) {
+    state.calls -= 1;
+    state.hasFailedLast = !entry.ok && !entry.aborted;
+    if (entry.aborted && state.calls <= 0) cutOpen(state, entry);
     return addPoint(state, entry);
   },
   handler_started(state, entry) {
@@ -466,10 +489,10 @@ export function describe(entry) {
 
 // ---------------------------------------------------------------- questions that pages ask of a state
 
-/** What a run is to people: `interrupted` while its process lives is `running`. */
+/** What a run is to people: `interrupted` while its process lives is `running`; a session fails with its last call. */
 export function summaryOf(state) {
-  const { outcome, seconds, totals } = state;
-  return { state: outcome, seconds, ...totals };
+  const { outcome, seconds, totals, isSession, hasFailedLast } = state;
+  return { state: isSession && hasFailedLast ? "failed" : outcome, seconds, ...totals };
 }
 
 /** The entries that one can go back to, each as `{n, depth, text, canAnswer}`: as `koi runs tree` shows them. */

@@ -8,6 +8,7 @@ import { Lanes } from "./lanes.js";
 import { Graph, May } from "./program.js";
 import { Raw } from "./raw.js";
 import { Replay } from "./replay.js";
+import { summaryOf } from "../store.js";
 import { isLive, openRun } from "./run_store.js";
 import { handlerOf, placeOf, SourceView } from "./source_view.js";
 import { isWanted, NO_FILTER, Steps } from "./steps.js";
@@ -93,7 +94,8 @@ function Head({ run, data }) {
   const version = run.version.value;
   const { state } = run;
   const { totals } = state;
-  const status = run.open.value.size ? "waiting" : isLive(run.status.value) ? run.status.value : state.outcome === "interrupted" ? run.status.value || "interrupted" : state.outcome;
+  const outcome = summaryOf(state).state;
+  const status = run.open.value.size ? "waiting" : isLive(run.status.value) ? run.status.value : outcome === "interrupted" ? run.status.value || "interrupted" : outcome;
   const isRunning = ["working", "waiting"].includes(status);
   const [now, setNow] = useState(0);
   useEffect(() => {
