@@ -54,7 +54,7 @@ no_memory_option = click.option("--no-memory", is_flag=True, help="Tell agents n
 plain_option = click.option(
     "--plain", is_flag=True, help="Show finished lines only, and move nothing; KOI_PLAIN=1 does, too."
 )
-quiet_option = click.option("--quiet", is_flag=True, help="Say nothing on stderr but errors.")
+quiet_option = click.option("-q", "--quiet", is_flag=True, help="Say nothing on stderr but errors.")
 result_option = click.option(
     "--result",
     "as_result",

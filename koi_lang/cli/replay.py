@@ -16,7 +16,7 @@ from koi_lang.testing.recorded import replay
 
 @click.command()
 @click.argument("run", metavar="ID|FILE", shell_complete=complete_program_or_run)
-@click.option("--quiet", is_flag=True, help="Do not show what the program prints.")
+@click.option("-q", "--quiet", is_flag=True, help="Do not show what the program prints.")
 @click.option("--json", "as_json", is_flag=True, help="Print what is different as one JSON object, and nothing else.")
 def command(run: str, quiet: bool, as_json: bool) -> None:
     """Run the program of a recorded run against its answers, without network or keys, and show what is different.

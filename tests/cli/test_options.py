@@ -82,7 +82,6 @@ OPTIONS = """
 --program             FILE
 --public-url          URL
 --pydantic            flag
---quiet               flag
 --record-dir          DIR
 --record/--no-record  flag
 --refresh             flag
@@ -128,6 +127,7 @@ OPTIONS = """
 -m, --model           MODEL
 -n, --cases           N
 -o, --output          FILE
+-q, --quiet           flag
 -v, --verbose         flag
 -x, --exitfirst       flag
 """
