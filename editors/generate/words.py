@@ -31,7 +31,7 @@ GROUPS: Mapping[str, str] = {
         "CAN CANNOT NEEDS FUNCTION_NEEDS OVERRIDE PRIVATE ACCESSOR SKILLS INSTRUCTIONS MEMORY".split(), "modifiers"
     ),
     **dict.fromkeys(
-        "USE COMPOSE FRAGMENTS TEMPLATE MODEL OVER TIMES PASS EVERY WHEN INPUT OUTPUT ACTION".split(), "clauses"
+        "USE COMPOSE FRAGMENTS TEMPLATE MODEL RULES OVER TIMES PASS EVERY WHEN INPUT OUTPUT ACTION".split(), "clauses"
     ),
     **dict.fromkeys("GIVEN EXPECT FAILS SCORE".split(), "testing"),
     **dict.fromkeys("VARIABLE FUNCTION ASYNC".split(), "storage"),

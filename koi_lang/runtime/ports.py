@@ -181,6 +181,16 @@ class ModelsPort(Protocol):
     ) -> str:
         """A plain answer to an instruction about some data."""
 
+    async def complete_once(
+        self,
+        agent: AgentPort,
+        instruction: str,
+        data: str,
+        use: str = ...,
+        spending: BudgetAccount | None = ...,
+    ) -> str:
+        """The same, asked once a run for equal data."""
+
 
 class MeaningPort(Protocol):
     """The router of a run by meaning."""

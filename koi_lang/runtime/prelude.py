@@ -97,7 +97,7 @@ from koi_lang.runtime.guidance.skill_places import skill_folder
 from koi_lang.runtime.mcp.remote import server, tool
 from koi_lang.runtime.modules.python_files import python_file
 from koi_lang.runtime.narrowing import require_function
-from koi_lang.runtime.prompts import Composed, Prompt, fill
+from koi_lang.runtime.prompts import ChosenPrompt, Composed, Prompt, fill
 from koi_lang.runtime.test_blocks.context import given, output
 from koi_lang.runtime.test_blocks.evals import EvalBlock, current_case, give_score, note_misses
 from koi_lang.runtime.test_blocks.expect import compare, expect, expect_failure
@@ -143,10 +143,10 @@ async def playbook(agent: Agent, event: str, args: Any, parts: Any) -> Any:
 
 
 __all__ = [
-    "Accessor", "AccessorObject", "Agent", "Any", "AsyncDelegate", "AsyncItems", "Box", "Composed", "EvalBlock",
-    "GeneratorLeftError", "Job", "Literal", "Mcp", "NotRequired", "Prompt", "ResultType", "Role", "Team",
-    "TypedDict", "WholeNumber", "add", "and_bits", "apply", "apply_member", "apply_to", "async_generator", "both",
-    "call", "caught", "class_of", "coalesce", "compare", "count", "count_to_entry", "count_to_length",
+    "Accessor", "AccessorObject", "Agent", "Any", "AsyncDelegate", "AsyncItems", "Box", "ChosenPrompt", "Composed",
+    "EvalBlock", "GeneratorLeftError", "Job", "Literal", "Mcp", "NotRequired", "Prompt", "ResultType", "Role",
+    "Team", "TypedDict", "WholeNumber", "add", "and_bits", "apply", "apply_member", "apply_to", "async_generator",
+    "both", "call", "caught", "class_of", "coalesce", "compare", "count", "count_to_entry", "count_to_length",
     "current_case", "decrement", "delegate", "divide", "either", "end_walk", "equal", "expect", "expect_failure",
     "export", "fail_walk", "fill", "generator", "get", "give_score", "given", "greater", "greater_equal", "has",
     "increment", "indexed", "instance_of", "invert_bits", "invoke", "invoke_found", "iterate", "keys", "length",

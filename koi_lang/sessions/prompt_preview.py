@@ -200,6 +200,7 @@ async def preview_prompt(ready: Prepared, call: CallToPreview, note: Note) -> Pr
     run = without_missing_keys(ready, [call.agent]).run(SilentHost(), (), note, factories=factories, **own)
     try:
         async with run:
+            run.models.asks_nobody = True
             await _carry_out(run, call)
     except ErrorValue as error:
         if call.payload is not undefined:

@@ -177,6 +177,20 @@ def test_names_cannot_be_computed_with(project: Project) -> None:
     assert '{"⟨args.n.toFixed(1)⟩":"2.0"}' in given.stdout
 
 
+def test_prompts_by_rules_ask_no_model(project: Project) -> None:
+    """A request that is only shown has all fragments that a model would choose from."""
+    small = 'llm small = { provider: "openai", model: "small", base_url: "http://127.0.0.1:9" }'
+    project.write(
+        "r.koi",
+        'role R { can x }\nprompt Long = "Be long."\nprompt Short = "Be short."\n'
+        'prompt Tone = compose { fragments: { long: Long, short: Short } rules: "One of them." }\n'
+        f'agent A : R {{ {small} on go() {{ playbook Tone + "Greet." }} }}\n',
+    )
+    done = project.koi("prompt", "r.koi")
+
+    assert (0, [True, True]) == (done.returncode, [f"Be {size}." in done.stdout for size in ("long", "short")])
+
+
 def test_code_asks_no_model(desk: Project) -> None:
     """A handler that is code has no request; the playbooks are listed."""
     done = desk.koi("prompt", "desk.koi", "Coder.code")

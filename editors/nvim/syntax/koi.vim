@@ -11,7 +11,7 @@ syntax match koiKeywordModules ~\v\c%([.$])@<!<%(export|from|import|package)>%(\
 syntax match koiKeywordDeclarations ~\v\c%([.$])@<!<%(agent|eval|mcp|prompt|role|run|skill|team|test|type)>%(\s*:)@!%(\s+%(%(in|of|instanceof|as|is|satisfies|and|or)>)@![A-Za-z_]|\s*["'{]|\s+\d|\s*$)@=~
 syntax match koiKeywordMembers ~\v\c%([.$])@<!<%(affordance|amnesia|answer|budget|examples|expose|guard|llm|on|phases|playbook|resilience|state|transitions|uses)>%(\s*:)@!%(\s+%(%(in|of|instanceof|as|is|satisfies|and|or)>)@![A-Za-z_]|\s*["'{]|\s+\d|\s*$)@=~
 syntax match koiKeywordModifiers ~\v\c%([.$])@<!<%(can|cannot|cant|get|instructions|memory|needs|override|private|set|skills)>%(\s*:)@!%(\s+%(%(in|of|instanceof|as|is|satisfies|and|or)>)@![A-Za-z_]|\s*["'{]|\s+\d|\s*$)@=~
-syntax match koiKeywordClauses ~\v\c%([.$])@<!<%(action|compose|every|fragments|input|model|output|over|pass|template|times|use|when)>%(\s*:)@!%(\s+%(%(in|of|instanceof|as|is|satisfies|and|or)>)@![A-Za-z_]|\s*["'{]|\s+\d|\s*$)@=~
+syntax match koiKeywordClauses ~\v\c%([.$])@<!<%(action|compose|every|fragments|input|model|output|over|pass|rules|template|times|use|when)>%(\s*:)@!%(\s+%(%(in|of|instanceof|as|is|satisfies|and|or)>)@![A-Za-z_]|\s*["'{]|\s+\d|\s*$)@=~
 syntax match koiKeywordTesting ~\v\c%([.$])@<!<%(expect|fails|given|score)>%(\s*:)@!%(\s+%(%(in|of|instanceof|as|is|satisfies|and|or)>)@![A-Za-z_]|\s*["'{]|\s+\d|\s*$)@=~
 syntax match koiKeywordStorage ~\v\c%([.$])@<!<%(async|const|function|let|var)>%(\s*:)@!~
 syntax match koiKeywordControl ~\v\c%([.$])@<!<%(await|break|case|catch|continue|default|do|else|finally|for|if|return|send|start|switch|throw|timeout|try|while|yield)>%(\s*:)@!~

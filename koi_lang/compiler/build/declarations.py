@@ -13,7 +13,7 @@ from koi_lang.compiler.build.statements import Statements
 from koi_lang.compiler.literals import duration_s, number
 from koi_lang.source import Span
 
-ENTRIES = ("fragments", "template", "model")
+ENTRIES = ("fragments", "template", "model", "rules")
 ONE_PERMISSION = "keep one, and write others on the lines of the `export`s that they are meant for."
 NEEDS_PLACE = "write it before all of them, or on the line of the `export` that it is meant for."
 
@@ -114,7 +114,8 @@ class Builder(Statements):
         )
         names = children[1] if children[1] is not None else ()
         span = span_between(children[0], children[-1])
-        return n.Compose(span, names, entries.get("fragments", ()), entries.get("template"), entries.get("model"))
+        texts = (entries.get(entry) for entry in ("template", "model", "rules"))
+        return n.Compose(span, names, entries.get("fragments", ()), *texts)
 
     def compose_names(self, children: Children) -> tuple[n.Name, ...]:
         """The names between the parentheses of `compose`."""
@@ -131,6 +132,10 @@ class Builder(Statements):
     def template_entry(self, children: Children) -> tuple[str, n.Text]:
         """The entry `template` with its text."""
         return "template", children[2]
+
+    def rules_entry(self, children: Children) -> tuple[str, n.Text]:
+        """The entry `rules` with its text."""
+        return "rules", children[2]
 
     def model_entry(self, children: Children) -> tuple[str, n.Text]:
         """The entry `model` with its text."""

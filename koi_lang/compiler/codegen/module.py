@@ -221,6 +221,11 @@ def emit_composition(node: n.Prompt, file: Analysis, names: ModuleNames, python:
     e = template_emitter(file.unit.source, names, {"callAction": _scope_action})
     at = e.at(node.span)
     fragments = _fragments(node.value, names, e)
+    if node.value.rules is not None and fragments:
+        listed_names = py.text_list(list(fragments), at)
+        thunk = py.thunk(_list(fragments.values(), at), at)
+        given = [py.constant(node.name.name, at), thunk, listed_names, py.constant(node.value.rules.value, at)]
+        return [py.assign(python, py.call(py.koi("ChosenPrompt", at), given, at), at)]
     items = _read(node.value, fragments)
     parameters = [parameter.name.name for parameter in node.parameters or ()]
     composer = _Composer(e, fragments, {name: names.local(name) for name in (*parameters, *variables(items))})

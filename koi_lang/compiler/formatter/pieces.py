@@ -20,7 +20,7 @@ ITEMS: dict[str, frozenset[str] | None] = {
     "state": frozenset({"field"}),
     "budget": frozenset({"budget_limit"}),
     "resilience": frozenset({"resilience_property"}),
-    "compose": frozenset({"fragments", "template_entry", "model_entry"}),
+    "compose": frozenset({"fragments", "template_entry", "model_entry", "rules_entry"}),
     "expose": frozenset({"exposed"}),
     "phases": frozenset({"phase"}),
     "phase": frozenset({"capability", "phase_denial", "phase_setting"}),

@@ -110,12 +110,17 @@ class PromptParameter(Node):
 
 @node
 class Compose(Node):
-    """`compose { fragments: { … } template: "…" }`; fragments map a name in the template to a prompt."""
+    """`compose { fragments: { … } template: "…" }`; fragments map a name in the template to a prompt.
+
+    Attributes:
+        rules: by which a model chooses the fragments, in place of a template.
+    """
 
     names: tuple[Name, ...]
     fragments: tuple[tuple[Name, Name], ...]
     template: Text | None
     model: Text | None
+    rules: Text | None = None
 
 
 @node

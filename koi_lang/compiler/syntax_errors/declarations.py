@@ -302,6 +302,7 @@ def bare_text(failure: Failure) -> SyntaxHelp | None:
     ):
         return None
     quotes = '"""…"""' if failure.word() == "{" else '"…"'
+    keyword = f"{failure.piece(-2).text}:" if keyword == ":" else keyword
     return SyntaxHelp(f"the text after `{keyword}` must stand in quotes", failure.span, f"write `{keyword} {quotes}`.")
 
 
@@ -319,11 +320,11 @@ def _bare_playbook(failure: Failure) -> SyntaxHelp | None:
 
 @hint(HINTS, "E0161")
 def compose_entry(failure: Failure) -> SyntaxHelp | None:
-    """A `compose` holds something other than `fragments`, `template` and `model`.
+    """A `compose` holds something other than `fragments`, `template`, `rules` and `model`.
 
     Wrong:
 
-        prompt P = compose { rules: Rules }
+        prompt P = compose { parts: Rules }
 
     Right:
 
@@ -332,7 +333,9 @@ def compose_entry(failure: Failure) -> SyntaxHelp | None:
     if "FRAGMENTS" not in failure.expected or failure.frame.word != "compose":
         return None
     message = f"{failure.excerpt} is not a part of `compose`"
-    return SyntaxHelp(message, failure.span, 'its parts are `fragments: { … }`, `template: "…"` and `model: "…"`.')
+    return SyntaxHelp(
+        message, failure.span, 'its parts are `fragments: { … }`, `template: "…"`, `rules: "…"` and `model: "…"`.'
+    )
 
 
 @hint(HINTS, "E0176")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import replace
@@ -56,6 +57,8 @@ class ModelGateway:
         self._run, self._usual = run, usual
         self._connections = Connections(connect)
         self._unpriced: set[str] = set()
+        self.asks_nobody = False
+        self._completed: dict[tuple[str, str, str, str], asyncio.Future[str]] = {}
         self._told = ToldDigests(run.redact)
 
     def settings(self, agent: AgentPort, use: str = "default") -> dict[str, Any]:
@@ -258,3 +261,22 @@ class ModelGateway:
         request = Request(instruction, (message_of(data),))
         async with self.stream_answer(agent, request, spending, use) as arriving:
             return await arriving.text()
+
+    async def complete_once(
+        self, agent: AgentPort, instruction: str, data: str, use: str = "small", spending: BudgetAccount | None = None
+    ) -> str:
+        """The same, asked once a run for equal data; who asks meanwhile waits for that answer.
+
+        An empty text where a request is only shown.
+        """
+        if self.asks_nobody:
+            return ""
+        key = (agent.name, instruction, data, use)
+        if key not in self._completed:
+            self._completed[key] = asyncio.get_running_loop().create_future()
+            try:
+                self._completed[key].set_result(await self.complete(agent, instruction, data, spending, use))
+            except BaseException:
+                self._completed.pop(key).cancel()
+                raise
+        return await self._completed[key]

@@ -62,7 +62,6 @@ class Meaning:
         self._usual = usual
         self._embedders: dict[str, Embedder] = {}
         self._told: set[str] = set()
-        self._choices: dict[tuple[str, str, tuple[str, ...]], asyncio.Future[str]] = {}
 
     def has_model(self, agent: AgentPort) -> bool:
         """Whether a model for embeddings is configured for an agent."""
@@ -121,29 +120,15 @@ class Meaning:
             is_recorded = self._run.recorded.recall(ModelAsked.type, (*path, "model#1")).entry is not None
             if not is_recorded and not (is_configured and self._run.recorded.accepts_request(path[:-1])):
                 return None
-            key = (agent.name, intent, tuple(offer.name for offer in offers))
-            if key not in self._choices:
-                self._choices[key] = asyncio.get_running_loop().create_future()
-                try:
-                    self._choices[key].set_result(await self._ask_for_choice(agent, intent, offers, spending))
-                except BaseException:
-                    self._choices.pop(key).set_result("")
-                    raise
-            chosen = await self._choices[key] if key in self._choices else ""
+            about = {offer.name: offer.description[:MAX_ABOUT_CHARS] for offer in offers}
+            material = json.dumps({"wanted": intent[:MAX_ABOUT_CHARS], "offers": about}, ensure_ascii=False)
+            try:
+                answer = await self._run.models.complete_once(agent, CHOICE, material, SMALL, spending)
+            except ProviderError as error:
+                self._tell_once(f"{error.message}, so words decide who is meant. {error.help or ''}".rstrip())
+                return None
+            chosen = answer.strip(" \n`\"'.")
         return next((RouteMatch(offer, 1.0) for offer in offers if offer.name == chosen), None)
-
-    async def _ask_for_choice(
-        self, agent: AgentPort, intent: str, offers: Sequence[Route], spending: BudgetAccount
-    ) -> str:
-        """The name that a small model gives; an empty text where it cannot answer."""
-        about = {offer.name: offer.description[:MAX_ABOUT_CHARS] for offer in offers}
-        material = json.dumps({"wanted": intent[:MAX_ABOUT_CHARS], "offers": about}, ensure_ascii=False)
-        try:
-            answer = await self._run.models.complete(agent, CHOICE, material, spending, SMALL)
-        except ProviderError as error:
-            self._tell_once(f"{error.message}, so words decide who is meant. {error.help or ''}".rstrip())
-            return ""
-        return answer.strip(" \n`\"'.")
 
     async def score(self, agent: AgentPort, intent: str, offers: Sequence[Route]) -> MeaningScores | None:
         """How near a model puts every offer to an intent; None where none is configured. Nothing of it is recorded."""
