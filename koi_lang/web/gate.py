@@ -26,7 +26,10 @@ SIGNING = ("/api/login", "/api/logout")
 # What only users may ask for: the API, and what is served by other protocols.
 PROTECTED = ("/api/", "/mcp", "/agui", "/a2a", "/.well-known/")
 HELP = "Send `Authorization: Bearer TOKEN` with the token that was shown when the service was started."
-ORIGIN_HELP = "Start the service with `--public-url URL`, or with `--name HOST` for each further name of it."
+NAME_HELP = "Start the service with `--public-url URL`, or with `--name HOST` for each further name of it."
+ORIGIN_HELP = (
+    f"List its origin in `origins` of `[serve]`, if it may call the service. Is it a page of its own? {NAME_HELP}"
+)
 
 NO_ORIGIN_HELP = "A page that is a file, or in a sandbox, has no origin: serve it, and list its origin in `origins`."
 PORT_HELP = "Send `Authorization: Bearer TOKEN`, or call the service by the address of the page."
@@ -83,7 +86,7 @@ class Gate:
         """The session of the browser that sends a request, where that is why it is allowed. Raises HttpError."""
         headers = Headers(scope=scope)
         if not self._names.is_own_host(headers.get("host")):
-            raise HttpError(421, "wrong_host", "the service is not called by this name", help=ORIGIN_HELP)
+            raise HttpError(421, "wrong_host", "the service is not called by this name", help=NAME_HELP)
         origin = headers.get("origin")
         is_listed = origin in self._names.listed and self._names.is_listed(origin, headers.get("host"))
         if not is_listed and not self._names.is_own_origin(origin):

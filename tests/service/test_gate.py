@@ -58,7 +58,10 @@ def test_without_the_token_nothing_is_told(service: ServiceProcess, token: str) 
 )
 def test_pages_of_others_are_refused(service: ServiceProcess, headers: dict[str, str], status: int) -> None:
     """A page of another host cannot use the service, even with the token."""
-    assert status == service.request("GET", "api/status", **headers).status_code
+    answer = service.request("GET", "api/status", **headers)
+
+    assert status == answer.status_code
+    assert (status == 403) == ("`origins`" in (answer.json().get("help") or ""))
 
 
 def sign_in(service: ServiceProcess, **headers: str) -> str:
