@@ -27,10 +27,7 @@ SIGNING = ("/api/login", "/api/logout")
 PROTECTED = ("/api/", "/mcp", "/agui", "/a2a", "/.well-known/")
 HELP = "Send `Authorization: Bearer TOKEN` with the token that was shown when the service was started."
 NAME_HELP = "Start the service with `--public-url URL`, or with `--name HOST` for each further name of it."
-ORIGIN_HELP = (
-    f"List its origin in `origins` of `[serve]`, if it may call the service. Is it a page of its own? {NAME_HELP}"
-)
-
+ORIGIN_HELP = f"List its origin in `origins` of `[serve]`. If it is a page of the service: {NAME_HELP}"
 NO_ORIGIN_HELP = "A page that is a file, or in a sandbox, has no origin: serve it, and list its origin in `origins`."
 PORT_HELP = "Send `Authorization: Bearer TOKEN`, or call the service by the address of the page."
 # Subprotocols of WebSockets, to which pages can add no header: what is spoken, and what precedes a token.

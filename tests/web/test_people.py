@@ -549,9 +549,14 @@ def test_older_conversations_are_found(place: Place) -> None:
         visitor.enter(TOKENS["eve"])
         visitor.page.get_by_role("button", name="Show more").wait_for()
         visitor.page.get_by_label("Search conversations").fill("oldest")
-        visitor.page.get_by_role("link", name="the oldest one").wait_for()
+        visitor.page.get_by_role("link", name="the oldest one").click()
 
         assert 1 == visitor.page.locator(".history .title").count()
+        visitor.page.get_by_role("button", name="More about the oldest one").click()
+        visitor.page.get_by_role("button", name="Pin").click()
+        visitor.page.reload()
+        visitor.page.get_by_role("heading", name="Pinned").wait_for()
+        assert "the oldest one" == visitor.page.locator(".history .title").first.inner_text()
 
 
 @pytest.mark.thorough

@@ -40,12 +40,17 @@ export async function loadRuns(more = false) {
   const found = await koi.runs.list({ limit: 30, user: user.value?.user, before: more ? nextRuns.value : "" });
   // An admin sees those of everybody; here are one's own.
   const own = found.runs.filter((run) => !user.value?.user || run.owner === user.value.user);
+  const listed = more ? [...runs.value, ...own] : own;
+  const old = await Promise.all(pinned.value.filter((id) => !listed.some((run) => run.id === id)).map(pinnedRun));
   batch(() => {
-    runs.value = more ? [...runs.value, ...own] : own;
+    runs.value = [...new Map([...listed, ...old].filter(Boolean).map((run) => [run.id, run])).values()];
     nextRuns.value = found.next || null;
   });
   await loadFamily();
 }
+
+/** A pinned run that is older than those that were listed; one that is gone is pinned no more. */
+const pinnedRun = (id) => koi.run(id).get().catch((error) => void (error.status === 404 && pin(id, false)));
 
 /** Follow the address: open its conversation, anew if so wished, or leave the one that is open. */
 export function follow(isAnew = false) {
@@ -383,6 +388,7 @@ async function deleteNow() {
   if (!deleted.value) return;
   const { all, timer } = deleted.value;
   clearTimeout(timer);
+  for (const run of all) if (pinned.value.includes(run)) pin(run, false);
   runs.value = runs.value.filter((run) => !all.includes(run.id));
   deleted.value = null;
   // Requests of a page that is left are sent all the same.
