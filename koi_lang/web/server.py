@@ -26,9 +26,10 @@ from koi_lang.system.file_locks import try_lock
 from koi_lang.system.open_folders import STATE_FOLDER, make_state_file, make_state_folder
 from koi_lang.web.app import make_app
 
-# After how many new objects the collector looks for garbage. Python's 700 are made by every request of a service, and
-# whatever a hundred sessions are at would be gone through many times a second.
-YOUNG_OBJECTS = 20_000
+# After how many new objects the collector looks at them, after how many such looks at those that were left over, and
+# after how many of these at all. Python's 700 objects are made by every request of a service; all together are looked
+# at as often as by default, so that what sleeping sessions leave does not pile up.
+COLLECTION = (10_000, 5, 2)
 
 
 async def serve(
@@ -62,7 +63,7 @@ async def serve(
     ):
         # What is loaded by now lasts as long as the service: no collection has to go through it while everybody waits.
         gc.freeze()
-        gc.set_threshold(YOUNG_OBJECTS)
+        gc.set_threshold(*COLLECTION)
         app = make_app(host, jobs, address, Users(address.token, about.users))
         await serve_app(app, address, lambda url: _announce(url, address, log))
 
