@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+from collections.abc import AsyncIterator
 
 import pytest
 
+from koi_lang.errors import ProviderError
+from koi_lang.llm.messages import Request
 from koi_lang.runtime.journal.history import History
 from tests.journal.again import Recorder
-from tests.playbook.playing import Played, Player, act, done
+from tests.playbook.playing import Played, Player, Voice, act, done
 
 PROGRAM = """
 role Worker { can execute }
@@ -24,6 +28,10 @@ agent Main : Worker {
   state { seen: number = 0 }
   on go(args: { name: string }) { playbook Tone + "Greet {{args.name}}." }
   on code(args: { name: string }) { return await Tone }
+  on twice(args: { name: string }) {
+    const both = await Promise.allSettled([this.code(args), this.code(args)])
+    return both.map(each => each.status)
+  }
 }
 """
 SAY = act("print", message="hi")
@@ -85,3 +93,21 @@ def test_a_replay_asks_nobody(play: Player) -> None:
 
     assert (None, None) == (tape.played.error, replayed.error)
     assert tape.played.printed == replayed.printed == ("hi",)
+
+
+@pytest.mark.parametrize(("fails", "expected"), [(False, ["fulfilled"] * 2), (True, ["rejected", "fulfilled"])])
+def test_who_waits_asks_again_where_the_first_one_failed(play: Player, fails: bool, expected: list[str]) -> None:
+    """Of two who ask at the same time one is answered for both, and a failure is its own alone."""
+    count = 0
+
+    async def speak(request: Request) -> AsyncIterator[str]:
+        nonlocal count
+        count += 1
+        await asyncio.sleep(0)
+        if fails and count == 1:
+            raise ProviderError("it is not there")
+        yield "short"
+
+    (played,) = play.each(PROGRAM, Voice(speak), [("Main.twice", {"name": "Ada"})])
+
+    assert (expected, 1 + fails) == (played.result, count)

@@ -58,7 +58,8 @@ class ModelGateway:
         self._connections = Connections(connect)
         self._unpriced: set[str] = set()
         self.asks_nobody = False
-        self._completed: dict[tuple[str, str, str, str], asyncio.Future[str]] = {}
+        # Answers to what is asked once; None where whoever asked has failed.
+        self._completed: dict[tuple[str, str, str, str], asyncio.Future[str | None]] = {}
         self._told = ToldDigests(run.redact)
 
     def settings(self, agent: AgentPort, use: str = "default") -> dict[str, Any]:
@@ -272,11 +273,17 @@ class ModelGateway:
         if self.asks_nobody:
             return ""
         key = (agent.name, instruction, data, use)
-        if key not in self._completed:
-            self._completed[key] = asyncio.get_running_loop().create_future()
-            try:
-                self._completed[key].set_result(await self.complete(agent, instruction, data, spending, use))
-            except BaseException:
-                self._completed.pop(key).cancel()
-                raise
-        return await self._completed[key]
+        while key in self._completed:
+            # Whoever stops waiting leaves it to the others.
+            answer = await asyncio.shield(self._completed[key])
+            if answer is not None:
+                return answer
+        self._completed[key] = asking = asyncio.get_running_loop().create_future()
+        answer = None
+        try:
+            answer = await self.complete(agent, instruction, data, spending, use)
+        finally:
+            if answer is None:
+                del self._completed[key]  # the next one who waits asks for itself
+            asking.set_result(answer)
+        return answer
