@@ -64,7 +64,7 @@ def _list_entries(found: Sequence[SkillEntry]) -> Iterator[str]:
         yield f"{entry.place.name}  ({entry.place.path})\n  {entry.description}"
     if others := [entry for entry in found if entry.problem]:
         yield "\nnot offered:"
-        yield from (f"  {_name_of(entry)}: {entry.problem}" for entry in others)
+        yield from (f"  {visible(entry.place.name)} ({entry.place.path}): {entry.problem}" for entry in others)
 
 
 def _explain(name: str, found: Sequence[SkillEntry]) -> Iterator[str]:
@@ -86,7 +86,3 @@ def _explain(name: str, found: Sequence[SkillEntry]) -> Iterator[str]:
 
 def _owner_of(entry: SkillEntry) -> str:
     return f"{OWNERS[entry.place.origin]}, `{entry.place.path}`"
-
-
-def _name_of(entry: SkillEntry) -> str:
-    return f"{visible(entry.place.name)} ({entry.place.path})"
