@@ -6,6 +6,8 @@ import json
 
 import pytest
 
+from koi_lang.cli.ui.reporters import DenialNotice
+from koi_lang.events import EffectFailed, Event
 from tests.in_process import exit_code_of
 from tests.projects import Project
 
@@ -47,3 +49,12 @@ def test_what_a_denied_action_would_have_given_is_not_made_up(
 
     assert 69 == exit_code_of("run", "main.koi", "--answers", "answers.json")
     assert "return failed: `${s.output.stdout}` has no value: `s` failed" in capsys.readouterr().err
+
+
+def test_a_denial_without_advice_is_told(capsys: pytest.CaptureFixture[str]) -> None:
+    """What no rule can allow, such as a consent, has no help."""
+    failure = {"error": "nobody can be asked to let an agent dig, so it was not done", "class": "NobodyAllowsError"}
+
+    DenialNotice(print)(Event(1, 1.0, "run", "A", EffectFailed("dig", {}, failure=failure), ()))
+
+    assert f"{failure['error']}\n" == capsys.readouterr().out

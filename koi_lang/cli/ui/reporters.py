@@ -96,7 +96,7 @@ class DenialNotice:
                 is_noted = isinstance(event.data, ActionFailed) or kind != NobodyToAskError.__name__
                 if is_noted and not event.recalled and kind in self._untold:
                     self._untold.remove(kind)
-                    self._note(f"{failure['error']}; {failure['help']}".removesuffix("."))
+                    self._note("; ".join([failure["error"], *filter(None, [failure.get("help")])]).removesuffix("."))
 
 
 def as_lines(
