@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from koi_lang.diagnostics import nearest
 from koi_lang.errors import AgentError
 from koi_lang.schedules.job import ScheduleError
-from koi_lang.system.globs import compile_glob
+from koi_lang.system.globs import compile_glob, path_inside
 
 KINDS = ("file", "hook")
 SHAPES = 'write "file docs/**/*.md" for files that change, or "hook /github" for a message over HTTP.'
@@ -50,7 +50,9 @@ def _check_pattern(pattern: str) -> str:
         raise ScheduleError("`file` says no files", 'write which, as in "file docs/**/*.md".')
     if pattern.startswith(("/", "~")) or ".." in parts or "\\" in pattern:
         help = "write it relative to the folder, with `/` and without `..`, as in `docs/**/*.md`."
-        raise ScheduleError(f"`{pattern}` leads out of the folder", help)
+        odd = "`\\`" if "\\" in pattern else "`..`"
+        why = f"has {odd} in it" if path_inside(pattern) else "leads out of the folder"
+        raise ScheduleError(f"`{pattern}` {why}", help)
     if any("**" in part and part != "**" for part in parts):
         raise ScheduleError(f"`{pattern}` is no pattern of files", "`**` stands alone between slashes.")
     try:

@@ -31,6 +31,8 @@ def test_words_mean_events(words: str, trigger: FileTrigger | HookTrigger) -> No
         ("file ../secrets/*", "leads out of the folder", "relative to the folder"),
         ("file /etc/passwd", "leads out of the folder", "relative to the folder"),
         ("file ~/x", "leads out of the folder", "relative to the folder"),
+        ("file docs/../x", "has `..` in it", "relative to the folder"),
+        ("file docs\\x", "has `\\` in it", "relative to the folder"),
         ("file docs/**.md", "is no pattern of files", "stands alone between slashes"),
         ("file docs/[ab.md", "fits nothing", "write one such as"),
         ("hook", "`hook` says no path", "/github"),
