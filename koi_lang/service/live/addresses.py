@@ -60,12 +60,17 @@ def listen(path: Path) -> socket.socket:
         OSError: there can be no socket.
     """
     _make_folder(path.parent)
-    if os.path.lexists(path) and not remove_if_stale(path):
-        raise FileExistsError(errno.EEXIST, "somebody listens there", str(path))
     listening = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     with undone_by(listening.close):
         with _short_name(path) as name:
-            listening.bind(name)
+            try:
+                listening.bind(name)
+            except OSError as error:
+                if error.errno != errno.EADDRINUSE:
+                    raise
+                if not remove_if_stale(path):
+                    raise FileExistsError(errno.EEXIST, "somebody listens there", str(path)) from error
+                listening.bind(name)
         os.chmod(path, 0o600)  # before `listen` nobody can connect
         listening.listen(BACKLOG)
         listening.setblocking(False)
