@@ -267,8 +267,12 @@ class Subscription:
             if messages := self._take():
                 yield messages
                 await asyncio.sleep(0)
-            elif not await self._wait_for_news(silence_s):
-                yield ()
+                continue
+            with suppress(TimeoutError):
+                async with asyncio.timeout(silence_s):
+                    await self._news.wait()
+                continue
+            yield ()
 
     def _take(self) -> list[Numbered]:
         """Messages that wait, as far as the reader has not got them with the past, and no more than a piece of them."""
@@ -281,13 +285,6 @@ class Subscription:
                 self._last = number or self._last
                 taken.append((number, message))
         return taken
-
-    async def _wait_for_news(self, most_s: float) -> bool:
-        try:
-            async with asyncio.timeout(most_s):
-                return await self._news.wait()
-        except TimeoutError:
-            return False
 
     async def _past(self) -> AsyncIterator[Sequence[Numbered]]:
         """The entries that were written before the reader came, a page at a time: others go on meanwhile."""
