@@ -95,7 +95,7 @@ def test_a_second_interrupt_ends_at_once(project: Project) -> None:
 
 def test_code_that_computes_while_it_ends_does_not_silence_the_first_interrupt(project: Project) -> None:
     """That a second Ctrl-C ends it at once is told while `finally` keeps everything else waiting."""
-    with started(project, "try { [1].map(() => { while (true) {} }) } finally { while (true) {} }") as process:
+    with started(project, "try { [1].forEach(() => { while (true) {} }) } finally { while (true) {} }") as process:
         process.send_signal(signal.SIGINT)
         assert process.stderr is not None
         assert SIGNALS[signal.SIGINT][1] + "\n" == process.stderr.readline()

@@ -294,7 +294,9 @@ def result_of_callback(file: Analysis, report: Report) -> None:
             continue
         name, first = call.callee.name, call.arguments[0] if call.arguments else None
         has_braces = isinstance(first, n.Function) and isinstance(first.body, n.Block) and not first.is_generator
-        if name in NEEDING_RESULT and has_braces and first not in returning:
+        # Promises of nothing are waited for: `Promise.all(items.map(async item => { … }))`.
+        is_waited_for = name == "map" and isinstance(first, n.Function) and first.is_async
+        if name in NEEDING_RESULT and has_braces and not is_waited_for and first not in returning:
             message = f"this function gives `{name}` nothing"
             report.add(call.callee.name_span, message, help="write `return` in its braces, or leave these out.")
         if name == "map" and isinstance(first, n.Name) and first.name == "parseInt":
