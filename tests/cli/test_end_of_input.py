@@ -26,6 +26,7 @@ def test_an_end_of_something_else_is_no_end_of_input(project: Project) -> None:
     assert "half a file" in done.stderr
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     ("command", "outcome"),
     [

@@ -31,7 +31,7 @@ PROGRAM = """
     role R { can execute }
     agent Main : R {
       on busy(args: Json) { tool.begin(); BODY }
-      on slow(args: Json) { const end = Date.now() + 1500; while (Date.now() < end) {}; return "done" }
+      on slow(args: Json) { const end = Date.now() + 700; while (Date.now() < end) {}; return "done" }
       on say(args: Json) { return args.text }
     }
     """
