@@ -193,6 +193,27 @@ def test_the_undo_of_an_interrupted_command_leaves_what_later_runs_made(tmp_path
     assert ["theirs"] == [*tree(tmp_path)]
 
 
+def test_an_interrupted_command_is_undone_once(tmp_path: Path) -> None:
+    """What is made or changed behind the undo of it is not from it, though its end was never told."""
+    (tmp_path / "a.txt").write_text("before")
+
+    async def work(run: Run) -> None:
+        async with run.changes.watch(600.0):
+            (tmp_path / "a.txt").write_text("after")
+
+    asyncio.run(record(tmp_path, work))
+    journal = path_of(tmp_path, "run")
+    journal.write_bytes(journal.read_bytes().partition(b'"file_changed"')[0].rpartition(b"\n")[0] + b"\n")
+    first, _ = undo(tmp_path)
+    (tmp_path / "thesis.txt").write_text("of the person")
+    second, _ = undo(tmp_path)
+
+    assert (["a.txt"], []) == ([each.undo.file for each in first], [each.undo.file for each in second])
+    assert {"a.txt": "before", "thesis.txt": "of the person"} == {
+        name: (tmp_path / name).read_text() for name in tree(tmp_path)
+    }
+
+
 def test_stand_ins_of_the_sandbox_are_no_files_of_the_project(tmp_path: Path) -> None:
     """The empty folders that keep commands from making settings are neither recorded nor brought back."""
 

@@ -66,8 +66,11 @@ def changes_in(entries: Sequence[JournalEntry], differences: FindDifferences) ->
     found: dict[str, list[RecordedChange]] = {}
     ends = {entry.path: entry for entry in entries if entry.kind in ENDS}
     over = {entry.path for entry in entries if entry.kind == TreeCompared.type}
+    undone = [(entry.n, entry.data.get("entry")) for entry in entries if entry.kind == FileRestored.type]
     for entry in entries:
-        if entry.kind == TreeKept.type and entry.path not in over:
+        # What is different behind an undo of the command is not from it.
+        is_undone = any(n > entry.n and type(to) is int and to < entry.n for n, to in undone)
+        if entry.kind == TreeKept.type and entry.path not in over and not is_undone:
             for each in _of_interrupted(entry, differences):
                 found.setdefault(each.file, []).append(_within_action(each, ends))
         change = _change_of(entry)
