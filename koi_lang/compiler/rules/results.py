@@ -246,7 +246,7 @@ def computed_text(file: Analysis, report: Report) -> None:
 def comment_for_division(file: Analysis, report: Report) -> None:
     """A `//` that was meant as the division of Python begins a comment.
 
-    It is seen where nothing but a number, or the name of a variable, stands behind it.
+    It is seen behind a number, where nothing but a number or the name of one stands behind it.
 
     Wrong:
 
@@ -259,14 +259,22 @@ def comment_for_division(file: Analysis, report: Report) -> None:
         in handler: const half = Math.floor(10 / 3)  return half
     """
     text = file.unit.source.text
+    types = report.program.for_file(value_types, file)
     nodes = [*file.index.of(n.Declarator), *file.index.of(n.Assignment), *file.index.of(n.Return)]
     for node, around in nodes:
         value = node.value if isinstance(node, n.Declarator | n.Assignment | n.Return) else None
         found = DIVISOR.match(text, value.span.end) if value is not None else None
         if value is None or found is None or around.root not in file.code:
             continue
-        names = {variable.name for variable in file.code[around.root].variables.values()}
-        if found[2][0].isdigit() or found[2].partition(".")[0] in names:
+        # A unit, such as `500 // ms`, is no number, whatever has its name elsewhere.
+        numbers = {
+            variable.name
+            for variable in file.code[around.root].variables.values()
+            for first in variable.writes[:1]
+            if isinstance(first, n.Declarator) and first.value is not None and first.span.end <= value.span.start
+            if types.kind_of(first.value, around) == "number"
+        }
+        if types.kind_of(value, around) == "number" and (found[2][0].isdigit() or found[2] in numbers):
             divided = " ".join(text[slice(*value.span)].split())
             help = f"write `Math.floor({divided} / {found[2]})`."
             report.add(Span(*found.span(1)), "`//` begins a comment, and divides nothing", help=help)
@@ -381,7 +389,10 @@ def index_from_end(file: Analysis, report: Report) -> None:
     """
     text = file.unit.source.text
     written = {assignment.target for assignment, _ in file.index.of(n.Assignment)}
-    for node, _ in file.index.of(n.Index):
+    types = report.program.for_file(value_types, file)
+    for node, around in file.index.of(n.Index):
+        if types.kind_of(node.object, around) not in ("array", "string"):
+            continue
         match node.index:
             case n.Prefix(operator="-", operand=n.Literal(value=int() as value)) if value and node not in written:
                 owner = " ".join(text[slice(*node.object.span)].split())
