@@ -5,14 +5,19 @@ from __future__ import annotations
 import asyncio
 import os
 import shutil
+import time
 from pathlib import Path
 from random import Random
 
 import pytest
 
+from koi_lang.cli.ui.undo_report import plan_lines
 from koi_lang.runtime.file_changes import tree_watch
+from koi_lang.runtime.file_changes.run_undo import RunUndo
+from koi_lang.runtime.journal.reader import read
 from koi_lang.runtime.journal.store import path_of
 from koi_lang.runtime.run import Run
+from koi_lang.settings import read_settings
 from koi_lang.std import files
 from tests.file_changes.recorded_changes import Files, entries_of, record, tree, undo
 
@@ -212,6 +217,24 @@ def test_an_interrupted_command_is_undone_once(tmp_path: Path) -> None:
     assert {"a.txt": "before", "thesis.txt": "of the person"} == {
         name: (tmp_path / name).read_text() for name in tree(tmp_path)
     }
+
+
+def test_nothing_is_told_of_what_an_interrupted_command_left(tmp_path: Path) -> None:
+    """A file that was changed behind its time stays, and nobody says that the command had removed it."""
+    (tmp_path / "a.txt").write_text("before")
+
+    async def work(run: Run) -> None:
+        async with run.changes.watch(1.0):
+            (tmp_path / "a.txt").write_text("after")
+
+    asyncio.run(record(tmp_path, work))
+    journal = path_of(tmp_path, "run")
+    journal.write_bytes(journal.read_bytes().partition(b'"file_changed"')[0].rpartition(b"\n")[0] + b"\n")
+    os.utime(tmp_path / "a.txt", (time.time() + 60, time.time() + 60))
+    undoing = RunUndo(tmp_path, "run", read(journal).entries, read_settings(tmp_path))
+
+    lines = list(plan_lines(undoing, undoing.plan(), str))
+    assert ["  leave       a.txt: somebody else has changed it since"] == lines
 
 
 def test_stand_ins_of_the_sandbox_are_no_files_of_the_project(tmp_path: Path) -> None:

@@ -93,7 +93,8 @@ def _plan_path(file: str, later: Sequence[RecordedChange], now: PathContent, sto
         if state == change.before:
             continue
         if not _has_left(change, state, now):
-            refusal, left = CHANGED_SINCE, change.after
+            # Where the end of a command was never told, nobody knows what it had left.
+            refusal, left = CHANGED_SINCE, change.after if change.until is None else state
         elif change.beside:
             refusal, left = BESIDE % change.beside, change.after
         else:
