@@ -323,7 +323,7 @@ def draft_skill(ids: Sequence[str]) -> None:
         leave(code)
     entries = reader.read(store.find(Path.cwd(), runs[0])).entries
     draft = next(
-        each.data["result"] for each in entries if each.kind == HandlerEnded.type and "text" in each.data["result"]
+        each.data["result"] for each in entries if each.kind == HandlerEnded.type and each.data["event"] == "draft"
     )
     path = f"{DRAFTS}/{draft['name']}/SKILL.md"
     try:

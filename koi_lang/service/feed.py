@@ -25,9 +25,9 @@ from koi_lang.sessions.messages import EventMessage
 MAX_UNREAD_BYTES = 8 << 20
 UNREAD = f"more than {MAX_UNREAD_BYTES >> 20} MB were left unread"
 # Entries of the past that are read at once, and bytes of messages that are handed to a reader at once.
-PAGE, PIECE_BYTES = 500, 1 << 18
+PAGE, MAX_PIECE_BYTES = 500, 1 << 18
 # A journal up to that size is read without a thread.
-SHORT_BYTES = 1 << 15
+MAX_SHORT_BYTES = 1 << 15
 EVENT: Final = "event"
 FAILED: Final = "session_failed"
 # What a client is told, without its line break, and the number of the entry that it is; None for what has none.
@@ -174,7 +174,7 @@ class Feed:
     def is_short(self) -> bool:
         """Whether the journal holds so few entries that a thread takes longer to begin than they to be read."""
         with suppress(OSError):
-            return self.journal.stat().st_size <= SHORT_BYTES
+            return self.journal.stat().st_size <= MAX_SHORT_BYTES
         return True
 
     def subscribe(self, since: int, view: MessageView = view_all) -> Subscription:
@@ -277,7 +277,7 @@ class Subscription:
     def _take(self) -> list[Numbered]:
         """Messages that wait, as far as the reader has not got them with the past, and no more than a piece of them."""
         taken: list[Numbered] = []
-        until = self._size - PIECE_BYTES
+        until = self._size - MAX_PIECE_BYTES
         while self._waiting and self._size > until:
             number, message = self._waiting.popleft()
             self._size -= len(message)
@@ -296,7 +296,7 @@ class Subscription:
             for item in source:
                 page.append(item)
                 size += len(item[1])
-                if len(page) == PAGE or size > PIECE_BYTES:
+                if len(page) == PAGE or size > MAX_PIECE_BYTES:
                     return page
             has_more = False
             return page

@@ -131,7 +131,10 @@ def trust_in_folder(settings: ProjectSettings) -> FolderTrust:
 
 
 def _read_file(path: Path) -> bytes:
-    """The content of a file that may come from a stranger: no pipe is waited for, and no device is read."""
+    """The content of a file that may come from a stranger: no pipe is waited for, and no device is read.
+
+    Where a stand-in of the sandbox is in its place, stand-ins that no command needs are removed.
+    """
     about = path.stat()
     if stat.S_ISDIR(about.st_mode):
         # A command in the sandbox is kept from making the file by an empty folder, as long as it goes on.

@@ -181,6 +181,12 @@ def test_an_action_of_another_run_is_not_undone(tmp_path: Path) -> None:
     assert {"a.txt": "of the other", "c.txt": "of the other"} == kept
 
 
+def cut_journal(folder: Path) -> None:
+    """Leave the journal as a process does that is killed before its command has ended."""
+    journal = path_of(folder, "run")
+    journal.write_bytes(journal.read_bytes().partition(b'"file_changed"')[0].rpartition(b"\n")[0] + b"\n")
+
+
 def test_the_undo_of_an_interrupted_command_leaves_what_later_runs_made(tmp_path: Path) -> None:
     """Where its end was never told, what a run behind it has recorded is not taken for its own."""
 
@@ -189,8 +195,7 @@ def test_the_undo_of_an_interrupted_command_leaves_what_later_runs_made(tmp_path
             (tmp_path / "mine").write_text("mine")
 
     asyncio.run(record(tmp_path, work))
-    journal = path_of(tmp_path, "run")  # as a process leaves it that is killed before the command has ended
-    journal.write_bytes(journal.read_bytes().partition(b'"file_changed"')[0].rpartition(b"\n")[0] + b"\n")
+    cut_journal(tmp_path)
     asyncio.run(record(tmp_path, lambda run: files.write("theirs", "theirs"), "other"))
     done, refused = undo(tmp_path)
 
@@ -207,8 +212,7 @@ def test_an_interrupted_command_is_undone_once(tmp_path: Path) -> None:
             (tmp_path / "a.txt").write_text("after")
 
     asyncio.run(record(tmp_path, work))
-    journal = path_of(tmp_path, "run")
-    journal.write_bytes(journal.read_bytes().partition(b'"file_changed"')[0].rpartition(b"\n")[0] + b"\n")
+    cut_journal(tmp_path)
     first, _ = undo(tmp_path)
     (tmp_path / "thesis.txt").write_text("of the person")
     second, _ = undo(tmp_path)
@@ -228,10 +232,9 @@ def test_nothing_is_told_of_what_an_interrupted_command_left(tmp_path: Path) -> 
             (tmp_path / "a.txt").write_text("after")
 
     asyncio.run(record(tmp_path, work))
-    journal = path_of(tmp_path, "run")
-    journal.write_bytes(journal.read_bytes().partition(b'"file_changed"')[0].rpartition(b"\n")[0] + b"\n")
+    cut_journal(tmp_path)
     os.utime(tmp_path / "a.txt", (time.time() + 60, time.time() + 60))
-    undoing = RunUndo(tmp_path, "run", read(journal).entries, read_settings(tmp_path))
+    undoing = RunUndo(tmp_path, "run", read(path_of(tmp_path, "run")).entries, read_settings(tmp_path))
 
     lines = list(plan_lines(undoing, undoing.plan(), str))
     assert ["  leave       a.txt: somebody else has changed it since"] == lines

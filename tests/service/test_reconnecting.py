@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from koi_lang.runtime.journal.entries import NOTHING
-from koi_lang.service.feed import PIECE_BYTES, Feed
+from koi_lang.service.feed import MAX_PIECE_BYTES, Feed
 from tests.service.serving_process import ServiceProcess
 
 PROGRAM = """
@@ -53,7 +53,7 @@ def test_messages_that_wait_are_read_together(tmp_path: Path) -> None:
     async def scenario() -> list[list[int | None]]:
         feed = Feed("none", tmp_path / "none.jsonl", NOTHING, lambda message: None)
         reader, groups = feed.subscribe(0), list[list[int | None]]()
-        large = b"x" * PIECE_BYTES
+        large = b"x" * MAX_PIECE_BYTES
         for number, message in ((1, b"a"), (None, b"b"), (1, b"a"), (2, large), (3, b"c"), (None, b"d")):
             reader.add((number, message))
         async for messages in reader.listen(0.01):

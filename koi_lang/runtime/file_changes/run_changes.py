@@ -68,10 +68,10 @@ def changes_in(entries: Sequence[JournalEntry], differences: FindDifferences) ->
     over = {entry.path for entry in entries if entry.kind == TreeCompared.type}
     undone = [(entry.n, entry.data.get("entry")) for entry in entries if entry.kind == FileRestored.type]
     for entry in entries:
-        # What is different behind an undo of the command is not from it.
-        is_undone = any(n > entry.n and type(to) is int and to < entry.n for n, to in undone)
-        if entry.kind == TreeKept.type and entry.path not in over and not is_undone:
-            for each in _of_interrupted(entry, differences):
+        if entry.kind == TreeKept.type and entry.path not in over:
+            # What differs after an undo of the command is not from it.
+            is_undone = any(n > entry.n and type(to) is int and to < entry.n for n, to in undone)
+            for each in () if is_undone else _of_interrupted(entry, differences):
                 found.setdefault(each.file, []).append(_within_action(each, ends))
         change = _change_of(entry)
         if change is None:
@@ -135,7 +135,7 @@ def changes_beside(folder: Path, run: str, since_s: float, begun_before: Collect
         since_s: the moment, in seconds since the epoch.
         begun_before: runs that were under way then.
     """
-    found: list[tuple[float, RecordedChange, str]] = []
+    changes: list[tuple[float, RecordedChange, str]] = []
     at_work = ""
     for path in journal_paths(folder):
         with suppress(JournalError, OSError):
@@ -149,10 +149,10 @@ def changes_beside(folder: Path, run: str, since_s: float, begun_before: Collect
             for entry in entries:
                 change = _change_of(entry) if entry.ts >= since_s and entry.kind != FileKept.type else None
                 if change is not None:
-                    found.append((entry.ts, change, path.stem))
+                    changes.append((entry.ts, change, path.stem))
     states: dict[str, tuple[float, PathState | None]] = {}
     shared: dict[str, str] = {}
-    for at_s, change, other in sorted(found, key=itemgetter(0)):
+    for at_s, change, other in sorted(changes, key=itemgetter(0)):
         if change.beside == run:
             shared[change.file] = other
         else:
@@ -161,13 +161,13 @@ def changes_beside(folder: Path, run: str, since_s: float, begun_before: Collect
 
 
 def running_runs(folder: Path, run: str) -> frozenset[str]:
-    """The runs of a project that are under way, but for one; those that were silent for long are left out."""
-    found = []
+    """The other runs of a project that are under way; those without an entry in the last hour are left out."""
+    running = []
     for path in journal_paths(folder):
         with suppress(JournalError, OSError):
             if path.stem != run and path.stat().st_mtime >= time.time() - MAX_SILENCE_S and is_running(path):
-                found.append(path.stem)
-    return frozenset(found)
+                running.append(path.stem)
+    return frozenset(running)
 
 
 def is_change(change: RecordedChange) -> bool:
