@@ -178,16 +178,18 @@ def _pairs(name: str) -> list[str]:
     return list(dict.fromkeys(framed[at : at + 2] for at in range(len(framed) - 1)))
 
 
-def suggestion(name: str, known: Sequence[str], kind: str) -> str:
-    """A help sentence: the nearest name, else all names of that kind if they are few."""
+def suggestion(
+    name: str, known: Sequence[str], kind: str, there_is: str = "this program declares", *, most: int = MAX_NAMES
+) -> str:
+    """A help sentence: the nearest name, else at most so many names of that kind; `there_is` begins it."""
     near = nearest(name, known)
     if near is not None:
         return f"did you mean `{near}`?"
     if not known:
-        return f"this program declares no {kind}."
-    more = ", …" if len(known) > MAX_NAMES else ""
-    listed = ", ".join(f"`{candidate}`" for candidate in list(known)[:MAX_NAMES]) + more
-    return f"this program declares one {kind}: {listed}." if len(known) == 1 else f"known {kind}s are {listed}."
+        return f"{there_is} no {kind}."
+    more = ", …" if len(known) > most else ""
+    listed = ", ".join(f"`{candidate}`" for candidate in list(known)[:most]) + more
+    return f"{there_is} one {kind}: {listed}." if len(known) == 1 else f"known {kind}s are {listed}."
 
 
 def replacement(source: Source, span: Span, text: str | None, *more: Span) -> tuple[Fix, ...]:

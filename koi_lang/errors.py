@@ -15,8 +15,13 @@ EXIT_LIMIT = 4
 EXIT_BLOCKED = 5
 EXIT_SOURCE = 65
 # Of `sysexits.h`, where it has one for the kind of failure; 124 is that of `timeout`.
-EXIT_NO_FILE, EXIT_NO_SERVER, EXIT_NO_PROVIDER, EXIT_PLAYBOOK = 66, 68, 69, 70
-EXIT_NO_ANSWER, EXIT_INVALID, EXIT_NO_PERMISSION = 75, 76, 77
+EXIT_NO_FILE = 66
+EXIT_NO_SERVER = 68
+EXIT_NO_PROVIDER = 69
+EXIT_PLAYBOOK = 70
+EXIT_NO_ANSWER = 75
+EXIT_INVALID = 76
+EXIT_NO_PERMISSION = 77
 EXIT_TIMED_OUT = 124
 EXIT_INTERRUPTED = 130
 
@@ -169,6 +174,22 @@ class UnscriptedError(KoiError):
 
 class PatternError(KoiError):
     """A regular expression that a query, a schema or a model gave cannot be used, or takes too long."""
+
+
+class ExpressionError(KoiError):
+    """A text is no expression, or one that cannot be computed.
+
+    Attributes:
+        is_readable: whether it is an expression.
+    """
+
+    is_readable = True
+
+
+class UnreadableExpressionError(ExpressionError):
+    """A text is no expression."""
+
+    is_readable = False
 
 
 class RegistryError(KoiError):

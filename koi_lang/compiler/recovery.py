@@ -171,6 +171,9 @@ class _Recovery:
         if problem.code in SUPERFLUOUS:
             yield _Change(place)
             return
+        for other in problem.others if problem.code == UNCLOSED else ():
+            if self.source.text[slice(*other.span)] == "//":  # one of them divides, so the rest of the line counts
+                yield _Change(Span(other.span.start + 1, other.span.end))
         end = self.steps.block_end(place.start) if problem.code == UNCLOSED else None
         if end is not None:
             yield _Change(Span(end, end), self.steps.ends_with(place.start, end))

@@ -70,6 +70,18 @@ INSTEAD = {
         ("outputtype", "outputschema", "resulttype", "responsemodel", "responseformat"), (RESULT, "Review")
     ),
     **dict.fromkeys(
+        ("allowdelegation", "candelegate", "allowdelegate"),
+        ("permissions stand in the role: `role Lead {{ can delegate }}`.", ""),
+    ),
+    **dict.fromkeys(
+        ("humaninput", "humanintheloop", "requireapproval", "interruptbefore"),
+        ("write what to ask in the playbook; actions that need approval ask by themselves.", ""),
+    ),
+    **dict.fromkeys(("expectedoutput", "outputjson", "outputpydantic", "returntype"), (RESULT, "Review")),
+    **dict.fromkeys(
+        ("maxrpm", "maxexecutiontime", "timeout", "maxtime"), ("write `budget {{ time: {value} }}`.", "60s")
+    ),
+    **dict.fromkeys(
         ("retry", "retries", "maxretries"), ('write `resilience "start" {{ retry_max_attempts = {value} }}`.', "3")
     ),
     **dict.fromkeys(

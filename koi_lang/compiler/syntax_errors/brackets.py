@@ -68,12 +68,14 @@ def missing_closer(failure: Failure) -> SyntaxHelp | None:
     if opener is None:
         return None
     piece, closer = failure.scan.pieces[opener], CLOSERS[failure.scan.pieces[opener].text]
-    noticed = failure.piece() if failure.word() else failure.piece(-1)
+    noticed = _short(failure.piece() if failure.word() else failure.piece(-1))
     label = "still open here" if failure.word() else "the program ends here"
     help = f"write `{closer}` where it ends."
-    return SyntaxHelp(
-        f"this `{piece.text}` is never closed", piece.span, help, "opened here", ((_short(noticed), label),)
-    )
+    comment = failure.comment_behind(opener)
+    if closer in failure.source.text[slice(*comment)]:
+        noticed, label = Span(comment.start, comment.start + 2), "begins a comment"
+        help = f"write `{closer}` in front of it, or `Math.floor(a / b)` for `a // b` of Python."
+    return SyntaxHelp(f"this `{piece.text}` is never closed", piece.span, help, "opened here", ((noticed, label),))
 
 
 @hint(HINTS, "E0129")

@@ -153,13 +153,13 @@ def numeral(failure: Failure) -> SyntaxHelp | None:
     piece = failure.piece()
     if piece.kind != "number" or not any(character.isalpha() or character == "_" for character in piece.text):
         return None
+    if piece.text.endswith("n") and piece.text[:-1].isdigit():
+        help = f"write `{piece.text[:-1]}`: whole numbers are exact up to 2 ** 53."
+        return SyntaxHelp("Koi has no `BigInt`", failure.span, help)
     if "NAME" in failure.expected and not failure.wants_value:
         return SyntaxHelp(
             f"the name {failure.excerpt} begins with a digit", failure.span, "begin the name with a letter."
         )
-    if piece.text.endswith("n") and piece.text[:-1].isdigit():
-        help = f"write `{piece.text[:-1]}`: whole numbers are exact up to 2 ** 53."
-        return SyntaxHelp("Koi has no big integers", failure.span, help)
     return SyntaxHelp(f"{failure.excerpt} is not a number", failure.span, NUMERALS)
 
 
@@ -245,9 +245,13 @@ def other_operator(failure: Failure) -> SyntaxHelp | None:
     if mark not in helps or (not failure.frames and mark != "@"):
         return None
     if mark == "@" and not failure.is_code and failure.piece(1).kind == "word":
-        in_skill = failure.frame.word == "skill"
-        help = (
-            "leave it out: models of agents that use the skill see its exported functions." if in_skill else helps[mark]
-        )
+        name = failure.word(1)
+        help = helps[mark]
+        if failure.frame.word == "skill":
+            help = "leave it out: models of agents that use the skill see its exported functions."
+        elif "tool" in name or name in ("function", "action"):
+            help = "models call functions of skills: `skill Tools { export function name(…) { … } }`."
+        elif name in ("agent", "crew", "crewbase", "task", "node"):
+            help = "declare an agent, whose handlers do the tasks: `agent Name : Role { on work(args) { … } }`."
         return SyntaxHelp("Koi has no decorators", failure.span, help)
     return SyntaxHelp(f"Koi has no operator `{mark}`", failure.span, helps[mark])

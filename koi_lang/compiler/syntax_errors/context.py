@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import inspect
+import re
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 from lark import Token
 from lark.exceptions import UnexpectedInput
@@ -16,6 +17,8 @@ from koi_lang.source import Source, Span
 
 # How many characters after the failure are looked at for the closers of open brackets.
 LOOK_AHEAD = 20_000
+# Longer lines are not looked through for forms of other languages.
+MAX_LINE_CHARS = 400
 # Words that do not say what a bracket belongs to.
 SILENT = frozenset("DEFAULT NULL BOOLEAN STRING TRIPLE NUMBER NAME WORD ASYNC BACKTICK OVER TIMES PASS".split())
 
@@ -51,6 +54,24 @@ class SyntaxHelp(NamedTuple):
     meant: str | None = None
 
 
+# Forms of other languages on one line: a pattern, what is said of it, and what to write.
+ForeignForm: TypeAlias = tuple[str, str, str]
+
+
+def form_at(source: Source, at: int, forms: Sequence[ForeignForm]) -> SyntaxHelp | None:
+    """What is said of the first form that covers an offset on its line; None for lines that are too long."""
+    start = source.text.rfind("\n", 0, at) + 1
+    line = source.text[start : source.text.find("\n", at) % (len(source.text) + 1)]
+    if len(line) > MAX_LINE_CHARS:
+        return None
+    for pattern, message, help in forms:
+        for found in re.finditer(pattern, line):
+            if found.start() <= at - start <= found.end():
+                span = Span(start + found.start() + len(found[0]) - len(found[0].lstrip()), start + found.end())
+                return SyntaxHelp(found.expand(message), span, found.expand(help))
+    return None
+
+
 @dataclass(frozen=True, slots=True)
 class Failure:
     """The place where reading stopped.
@@ -83,6 +104,15 @@ class Failure:
     def word(self, offset: int = 0) -> str:
         """The text of a piece in lower case."""
         return self.piece(offset).text.lower()
+
+    def comment_behind(self, index: int) -> Span:
+        """The `//` comment at the end of a piece's line; empty where there is none."""
+        text, pieces = self.source.text, self.scan.pieces
+        end = text.find("\n", pieces[index].span.end) % (len(text) + 1)
+        last = next((at for at in range(index + 1, len(pieces)) if pieces[at].span.start >= end), len(pieces)) - 1
+        start = pieces[last].span.end
+        start += len(text[start:end]) - len(text[start:end].lstrip())
+        return Span(start, end) if text.startswith("//", start) else Span(end, end)
 
     @property
     def span(self) -> Span:

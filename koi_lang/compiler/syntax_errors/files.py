@@ -14,6 +14,9 @@ DECLARATIONS = ("import", "type", "role", "team", "agent", "skill", "mcp", "prom
 # A call, the class of something that is made, and an object of types, at the top of a file.
 CALL = re.compile(r"\b([A-Z]\w*)\.\w+(?=\()")
 MADE = re.compile(r"(?:(?:const|let|var) )?(\w+) = (?:new )?(?:\w+\.)?(Agent|Team|Skill|Crew)\(", re.IGNORECASE)
+EDGES = re.compile(
+    r"\w+\.(?:add_?(?:conditional_?)?(?:edges?|node)|set_?(?:entry|finish)_?point|compile)\(", re.IGNORECASE
+)
 RECORD = re.compile(r"(?:(?:const|let|var) )?([A-Z]\w*) = \{ *\w+\??: *(?:string|number|int|boolean|str|bool|float)\b")
 DECLARED = {
     "agent": "write `agent Name : Role { … }`.",
@@ -23,6 +26,23 @@ DECLARED = {
     **dict.fromkeys(("team", "crew"), "write `team Name { ada: Ada }`."),
 }
 CALLER = "write a handler that calls the others: `on start() { await Name.handler({ … }) }`."
+# What Koi has instead of packages that programs of Node import most.
+_GLOBAL = "leave the import out: `{}` is there without one."
+_CHECKED = "leave it out: types behind `:` are checked, as in `on start(args: { name: string })`."
+_ASKED = 'leave it out: a playbook asks the model, `on start() { playbook "…" }`.'
+OF_NODE = {
+    **dict.fromkeys(("fs", "fs/promises"), 'write `import "std/files"`.'),
+    **dict.fromkeys(("axios", "node-fetch", "http", "https"), _GLOBAL.format("fetch")),
+    **dict.fromkeys(("uuid", "crypto"), _GLOBAL.format("crypto.randomUUID()")),
+    "url": _GLOBAL.format("URL"),
+    **dict.fromkeys(("openai", "@anthropic-ai/sdk", "langchain", "ai"), _ASKED),
+    **dict.fromkeys(("zod", "yup", "ajv"), _CHECKED),
+    "path": 'write `import path from "python:os.path"`.',
+    "os": 'write `import os from "python:os"`.',
+    "child_process": 'write `callAction("shell", { command: "…", description: "…" })`.',
+    "dotenv": "leave it out: `.env` is read, and `process.env.NAME` is there.",
+    "lodash": "leave it out: lists have `map`, `filter`, `toSorted`, and there is `Object.groupBy`.",
+}
 # Declarations of other languages and frameworks.
 INSTEAD = {
     **dict.fromkeys(("client", "model", "llm"), 'name the model in an agent: `llm default = { model: "…" }`.'),
@@ -114,7 +134,8 @@ def function_outside(failure: Failure) -> SyntaxHelp | None:
         }
     """
     words = (failure.word(), failure.word(1))
-    if not failure.is_top or ("function" not in words and words[0] != "def"):
+    is_exported = failure.tail == ("EXPORT",) and not failure.frames
+    if not (failure.is_top or is_exported) or ("function" not in words and words[0] != "def"):
         return None
     help = "put it into a skill: `skill Name { export function … }`."
     return SyntaxHelp("a function cannot stand outside of a skill", failure.span, help)
@@ -182,6 +203,10 @@ def statement_outside(failure: Failure) -> SyntaxHelp | None:
         return SyntaxHelp(
             f"{'an' if kind == 'agent' else 'a'} {kind} is declared, not assigned", failure.piece(-1).span, help
         )
+    if failure.tail == ("EXPORT",) and not failure.frames and failure.word() in ("const", "let", "var"):
+        form = f"skill Name {{ {failure.word()} {failure.piece(1).text} = … }}"
+        help = f"put it into a skill, whose functions use it: `{form}`."
+        return SyntaxHelp("a value cannot stand outside of a skill", failure.span, help)
     if not failure.is_top or piece.kind != "word":
         return None
     is_call = failure.word(1) in ("(", ".", "=", ":=", "[") and failure.piece(1).span.start - piece.span.end < 2
@@ -193,6 +218,8 @@ def statement_outside(failure: Failure) -> SyntaxHelp | None:
     calls = CALL.finditer(text if "__name__" in line else line, piece.span.start if "__name__" in line else 0)
     called = next((found for found in calls if re.search(rf"\bagent\s+{found[1]}\b", text)), None)
     made = MADE.match(line)
+    if EDGES.match(line):
+        help = "write a handler that calls the agents one after the other, with `if` and `while`."
     if "__name__" in line or called is not None:
         help = f"write `run {'Agent.handler' if called is None else called[0]}({{ … }})`."
     elif made is not None:
@@ -248,7 +275,13 @@ def import_form(failure: Failure) -> SyntaxHelp | None:
         import "./ada.koi"
     """
     if failure.is_top and failure.word() == "from" and failure.piece(1).kind == "word":
-        return SyntaxHelp("an import does not begin with `from`", failure.span, _python_import(failure))
+        help, line = 'write `import "./file.koi"`.', FROM.match(failure.source.text, failure.span.start)
+        if line is not None:
+            module, name = line.groups()
+            path = f"std/{name}" if module == "std" else module.replace(".", "/") if module[:4] == "std." else ""
+            name = module.rpartition(".")[2]
+            help = f'write `import "{path}"`.' if path else f'write `import {name} from "python:{module}"`.'
+        return SyntaxHelp("an import does not begin with `from`", failure.span, help)
     if failure.tail == ("IMPORT",) or (failure.word(-1) == "type" and failure.word() == "{"):
         return _import_of_parts(failure)
     if failure.tail != ("IMPORT", "NAME"):
@@ -259,21 +292,13 @@ def import_form(failure: Failure) -> SyntaxHelp | None:
     return SyntaxHelp("this import names no file", name.span, help)
 
 
-def _python_import(failure: Failure) -> str:
-    """What to write instead of `from module import name`; `std` has parts of its own."""
-    line = FROM.match(failure.source.text, failure.span.start)
-    if line is None:
-        return 'write `import "./file.koi"`.'
-    module, name = line.groups()
-    path = f"std/{name}" if module == "std" else module.replace(".", "/") if module.startswith("std.") else ""
-    name = module.rpartition(".")[2]
-    return f'write `import "{path}"`.' if path else f'write `import {name} from "python:{module}"`.'
-
-
 def _import_of_parts(failure: Failure) -> SyntaxHelp:
     if failure.word() in ("{", "*"):
         path = next((piece.text for piece in map(failure.piece, range(1, 12)) if piece.kind == "text"), '"./file.koi"')
         message = "an import brings everything that a file declares"
+        package = path.strip("'\"").removeprefix("node:")
+        if package in OF_NODE:
+            return SyntaxHelp(f"`{package}` is a package of Node", failure.span, OF_NODE[package])
         if path.strip("'\"").endswith(".py"):
             name = re.sub(r"\W", "_", path.strip("'\"").rpartition("/")[2].removesuffix(".py"))
             used = failure.piece(1).text if failure.word() == "{" and failure.piece(1).kind == "word" else "name"

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import TypeAlias
 
 from koi_lang.compiler.build import CONTEXTUAL, RESERVED
-from koi_lang.compiler.syntax_errors.context import Failure, Hint, SyntaxHelp, hint
+from koi_lang.compiler.syntax_errors.context import Failure, ForeignForm, Hint, SyntaxHelp, form_at, hint
 from koi_lang.compiler.syntax_errors.missing import tag_help
 from koi_lang.compiler.syntax_errors.scanner import ScannedToken, scan
 from koi_lang.diagnostics import nearest
@@ -74,13 +73,10 @@ PLACE = re.compile(r"\{([^{}:!]+)(?:![rsa])?(?::[^{}]*)?\}")
 THREE_QUOTES = 'write `"""` at both ends of the text.'
 # How far into the second of two statements a strange word is looked for.
 LOOK_AHEAD = 200
-# Longer lines are not looked through for forms of other languages.
-MAX_LINE_CHARS = 400
 KEYWORDS = (*sorted(RESERVED | CONTEXTUAL), "new", "break", "continue", "typeof", "delete", "expect", "given", "score")
 
 
-# Forms of other languages on the line that cannot be read: a pattern, what is said of it, and what to write.
-ForeignForm: TypeAlias = tuple[str, str, str]
+# Forms of other languages on the line that cannot be read.
 FORMS: Sequence[ForeignForm] = (
     (r"(?<=[\w\])])\[\s*:?\s*:\s*-1\s*\]", "Koi has no slices", "write `.toReversed()` behind the list."),
     (
@@ -123,7 +119,17 @@ FORMS: Sequence[ForeignForm] = (
         "the type of a variable does not stand before its name",
         r"write `const \1 = …`.",
     ),
-    (r"(\w[\w.]*)\s*\?:\s*(\S+)", "Koi has no `?:`", r"write `\1 ?? \2`."),
+    (r"(?:(?<==\s)|(?<=return\s))(\w[\w.]*)\s*\?:\s*(\S+)", "Koi has no `?:`", r"write `\1 ?? \2`."),
+    (r"\$\{([^{}:?`]+):[^{}`]*?\.(\d+)[fF]\}", "a value has no format behind `:`", r"write `${\1.toFixed(\2)}`."),
+    (r"\$\{([^{}:?`]+):>(\d+)s?\}", "a value has no format behind `:`", r"write `${String(\1).padStart(\2)}`."),
+    (r"\$\{([^{}:?`]+):<(\d+)s?\}", "a value has no format behind `:`", r"write `${String(\1).padEnd(\2)}`."),
+    (r"\$\{([^{}:?`]+):0(\d+)d\}", "a value has no format behind `:`", r'write `${String(\1).padStart(\2, "0")}`.'),
+    (r"\$\{([^{}:?`]+):,[^{}`]*\}", "a value has no format behind `:`", r"write `${\1.toLocaleString()}`."),
+    (
+        r"^\s*[\w.]+(?:\+\+|--|\s*[-+*/]?=(?![=>])[^,;({\[]+),\s*\w",
+        "no comma joins statements",
+        "write `;` in its place.",
+    ),
     (r"\$\(([^()]*)\)", "no command is run by `$(…)`", r'write `await callAction("shell", { command: "\1" })`.'),
     (r"\$\"([^\"]*)\"", "a text has no `$` before it", "write it in backticks, with `${…}` for each value."),
     (r"\bif\s*\[\s.*?\]\s*;?.*", "Koi has no `if [ … ]`", "write `if (…) { … }`, with `>`, `<` and `===`."),
@@ -149,7 +155,7 @@ FORMS: Sequence[ForeignForm] = (
     (r"\bstate\s+[A-Z]\w*\s*\{", "the state of an agent has no name", "write `state { … }`."),
     (r"\"\s*\.\.\s*[\"\w]", "`..` does not join texts", "write `+`."),
     (
-        r"\bprivate\s+(\w+)\s*(?::\s*(\w+)\s*)?=",
+        r"\b(?:private|public|protected|readonly|static)\s+(?:readonly\s+|static\s+)*(\w+)\s*(?::\s*(\w+)\s*)?=",
         "what an agent keeps stands in its state",
         r"write `state { \1: \2 = … }`.",
     ),
@@ -159,7 +165,34 @@ FORMS: Sequence[ForeignForm] = (
         "a set does not stand in braces",
         r"write `new Set([\1])`.",
     ),
-    (r"\(\s*\*(\w+)", "`*` collects no arguments", r"write `...\1`."),
+    (r"[(,]\s*\*(\w[\w.]*)", "`*` stands before no argument", r"write `...\1`."),
+    (
+        r"\bfor\s*\(?\s*(?:const |let |var )?(\w+)\s*,\s*(\w+)\s+(?:in|of)\s+enumerate\((.+?)\)",
+        "Koi has no `enumerate`",
+        r"write `for (const [\1, \2] of \3.entries()) { … }`.",
+    ),
+    (
+        r"\bfor\s*\(?\s*(?:const |let |var )?(\w+)\s*,\s*(\w+)\s+(?:in|of)\s+zip\((.+?),\s*(.+?)\)",
+        "Koi has no `zip`",
+        r"write `for (const [n, \1] of \3.entries()) { const \2 = \4[n] … }`.",
+    ),
+    (
+        r"\bfor\s*\(?\s*(?:const |let |var )?(\w+)\s*,\s*(\w+)\s+(?:in|of)\s+([\w.]+)\.items\(\)",
+        "objects have no `items`",
+        r"write `for (const [\1, \2] of Object.entries(\3)) { … }`.",
+    ),
+    (
+        r"\basync\s+for\s+(\w+)\s+in\s+([\w.]+)",
+        "`async` does not begin a loop",
+        r"write `for await (const \1 of \2) { … }`.",
+    ),
+    (r"\bconst\s+enum\s+\w+", "Koi has no `enum`", 'write an object of texts: `const Color = { red: "red" }`.'),
+    (r"\*\s*\([^()]*\)\s*=>", "an arrow function is no generator", "write `function* (…) { … }`."),
+    (
+        r"\bplaybook\s+\"[^\"]*\"\s+(?:expected_output|output_\w+|response_\w+)\b",
+        "the result of a handler is no part of its playbook",
+        "write its type behind the parameters: `on work(args): { list: string[] } { … }`.",
+    ),
     (r"\bif\s*\(.*\)\s*;\s*\{", "this `if` ends at the `;`", "leave the `;` out."),
     (
         r"^\s*(?:START|\w+)\s*->\s*(\w+)",
@@ -181,25 +214,12 @@ def foreign_form(failure: Failure) -> SyntaxHelp | None:
 
         console.log(args.names.slice(1, 3))
     """
-    return _form_at(failure.source, failure.span.start, FORMS[-1:] if failure.is_top else FORMS[:-1])
+    return form_at(failure.source, failure.span.start, FORMS[-1:] if failure.is_top else FORMS[:-1])
 
 
 def form_beside(source: Source, first: Span, second: Span) -> SyntaxHelp | None:
     """Two statements that are one in another language."""
-    return _form_at(source, second.start, FORMS[:-1])
-
-
-def _form_at(source: Source, at: int, forms: Sequence[ForeignForm]) -> SyntaxHelp | None:
-    start = source.text.rfind("\n", 0, at) + 1
-    line = source.text[start : source.text.find("\n", at) % (len(source.text) + 1)]
-    if len(line) > MAX_LINE_CHARS:
-        return None
-    for pattern, message, help in forms:
-        for found in re.finditer(pattern, line):
-            if found.start() <= at - start <= found.end():
-                span = Span(start + found.start() + len(found[0]) - len(found[0].lstrip()), start + found.end())
-                return SyntaxHelp(found.expand(message), span, found.expand(help))
-    return None
+    return form_at(source, second.start, FORMS[:-1])
 
 
 @hint(HINTS, "E0166")
@@ -222,12 +242,13 @@ def foreign(failure: Failure) -> SyntaxHelp | None:
             continue
         if _is_foreign(failure.piece(offset - 1), failure.piece(offset), failure.piece(offset + 1)):
             name = failure.piece(offset + 1)
-            if failure.is_top and failure.word(offset) == "type" and failure.word(offset + 2) in ("{", ":"):
-                message, help = f"a `=` is missing after `{name.text}`", f"write `type {name.text} = {{ … }}`."
-                return SyntaxHelp(message, name.span, help)
-            if failure.is_top and failure.word(offset) == "type" and failure.word(offset + 2) == "<":
-                message, help = "a type that is declared takes no parameters", "declare one for each: `type Name = …`."
-                return SyntaxHelp(message, failure.piece(offset + 2).span, help)
+            after = failure.piece(offset + 2)
+            if failure.is_top and failure.word(offset) == "type" and after.text in ("{", ":", "<"):
+                if after.text == "<":
+                    message = "a type that is declared takes no parameters"
+                    return SyntaxHelp(message, after.span, "declare one for each: `type Name = …`.")
+                help = f"write `type {name.text} = {{ … }}`."
+                return SyntaxHelp(f"a `=` is missing after `{name.text}`", name.span, help)
             return _foreign(failure.source, failure.piece(offset), _advice(failure, offset))
     return None
 
@@ -276,7 +297,7 @@ def text_prefix(failure: Failure) -> SyntaxHelp | None:
     if before.kind != "word" or before.span.end != here.span.start:
         return None
     if here.text == "`" and failure.is_code:
-        return tag_help(before.text, before.span)
+        return tag_help(failure.source, before.span)
     if here.kind not in ("text", "triple"):
         return None
     is_fixed = failure.word(-2) in FIXED or failure.tail[:1] == ("PROMPT",)
@@ -393,7 +414,10 @@ def _is_foreign(before: ScannedToken, word: ScannedToken, after: ScannedToken) -
 def _foreign(source: Source, word: ScannedToken, help: str = "") -> SyntaxHelp:
     message = "`type` cannot stand here" if word.text == "type" else f"Koi has no `{word.text}`"
     opened = WITH_AS.match(source.text, word.span.start)
-    if opened is not None:
+    if opened is not None and opened[1].startswith("open("):
+        path = opened[1][len("open(") :].split(",")[0].rstrip(")")
+        help = f'write `import "std/files"` at the top, and `const text = await readFile({path})` here.'
+    elif opened is not None:
         help = f"write `const {opened[2]} = {opened[1]}`, and its statements behind it."
     return SyntaxHelp(message, word.span, help or INSTEAD[word.text])
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from itertools import takewhile
 
 from koi_lang.compiler.build.annotations import OF_PYTHON
-from koi_lang.compiler.syntax_errors.context import Failure, Hint, SyntaxHelp, hint
+from koi_lang.compiler.syntax_errors.context import Failure, ForeignForm, Hint, SyntaxHelp, form_at, hint
 from koi_lang.source import Source, Span
 
 HINTS: list[Hint] = []
@@ -28,6 +29,22 @@ AS_VALUE = {
 # How bounds of types are written elsewhere.
 RANGE_WORDS = frozenset("in between from within min max range > >= < <=".split())
 PATTERN_WORDS = frozenset("matching matches match like regex pattern".split())
+_END = r"(-?(?:\d[\d_]*(?:\.\d+)?|\.\d+))"
+_TYPE = r"\b(number|string|Int|integer|int|float|double|str|text|list)"
+_DOTS = r"\.\.[.=<]?"
+NO_RANGE = "this is no range of a type"
+# Ranges with dots or brackets as other languages write them.
+RANGES: Sequence[ForeignForm] = tuple(
+    (pattern, NO_RANGE, rf"write `{form}`.")
+    for pattern, form in (
+        (rf"{_TYPE}\s+in\s+([\d.-]+)\s*\|\s*(?:in\s+)?([\d.-]+)", r"\1 in \2 | \1 in \3"),
+        (rf"{_TYPE}\s*(?:in\s+)?[\[({{]\s*{_END}?\s*(?:{_DOTS}|,|:|\bto\b|-)\s*{_END}?\s*[\])}}]", r"\1 in \2..\3"),
+        (rf"{_TYPE}\s*[\[({{]\s*{_END}\s*[\])}}]", r"\1 in ..\2"),
+        (rf"{_TYPE}\.max\w*\(\s*{_END}\s*\)", r"\1 in ..\2"),
+        (rf"{_TYPE}\.\w+\(\s*{_END}\s*\)(?:\.\w+\(\s*{_END}\s*\))?", r"\1 in \2..\3"),
+        (rf"{_TYPE}\s+in\s+{_END}?\s*{_DOTS}(?:\s*{_END}\.?|(?!\s*[\w.-]))", r"\1 in \2..\3"),
+    )
+)
 
 
 @hint(HINTS, "E0144")
@@ -44,6 +61,9 @@ def bounds(failure: Failure) -> SyntaxHelp | None:
 
         type Grade = { score: number in 0..1 }
     """
+    found = None if failure.is_code else form_at(failure.source, failure.span.start, RANGES)
+    if found is not None:
+        return found._replace(help=re.sub(r"(?<![\w.])\.(?=\d)|(?<=\.\.)\.(?=\d)", "0.", found.help))
     if failure.tail[-1:] != ("Type",) or failure.piece().fresh:
         return None
     word = failure.word()
@@ -52,15 +72,14 @@ def bounds(failure: Failure) -> SyntaxHelp | None:
     if word not in RANGE_WORDS and failure.piece().kind != "number":
         return None
     ends = [failure.piece(offset) for offset in range(6) if not failure.piece(offset).fresh]
-    what = "this is no range of a type"
     closing = "])" if ends[1:] and ends[1].text in ("[", "(") else ",};"
     own = [end.text for end in takewhile(lambda end: end.text not in closing, ends[1:])]
     if name := next((each for each in own if each.isidentifier() and each not in (*RANGE_WORDS, "to", "and")), ""):
-        return SyntaxHelp(what, failure.span, f"write the number in place of `{name}`, as in `in 0..100`.")
+        return SyntaxHelp(NO_RANGE, failure.span, f"write the number in place of `{name}`, as in `in 0..100`.")
     numbers = [end.text for end in ends if end.kind == "number"] or ["1", "5"]
     low, high = {">": (numbers[0], ""), "<": ("", numbers[0])}.get(word[0], (numbers[0], numbers[-1]))
     included = f", which includes {numbers[0]}" if word in ("<", ">") else ""
-    return SyntaxHelp(what, failure.span, f"write `in {low}..{high}`{included}.")
+    return SyntaxHelp(NO_RANGE, failure.span, f"write `in {low}..{high}`{included}.")
 
 
 @hint(HINTS, "E0193")
@@ -117,11 +136,15 @@ def tagged_beside(source: Source, first: Span, second: Span) -> SyntaxHelp | Non
     if source.text[second.start] != "`" or first.end != second.start:
         return None
     name = NAME_BEFORE.search(source.text, first.start, first.end)
-    return None if name is None else tag_help(name[0], Span(*name.span()))
+    return None if name is None else tag_help(source, Span(*name.span()))
 
 
-def tag_help(name: str, span: Span) -> SyntaxHelp:
+def tag_help(source: Source, span: Span) -> SyntaxHelp:
     """What to write instead of a text in backticks with a name before it."""
+    name = source.text[slice(*span)]
+    if source.text.endswith("String.raw", 0, span.end):
+        help = "leave it out, and write each backslash twice."
+        return SyntaxHelp("Koi has no `String.raw`", Span(span.end - len("String.raw"), span.end), help)
     help = f"write ``{name}(`…`)``, or leave `{name}` out: `${{…}}` inserts values."
     return SyntaxHelp(f"a text has no name `{name}` before it", span, help)
 
@@ -280,6 +303,8 @@ def do_alone(failure: Failure) -> SyntaxHelp | None:
 def clause_alone(failure: Failure) -> SyntaxHelp | None:
     """A step of a `switch` stands before its first `case`, a `case` has no `:`, or it stands outside of a `switch`.
 
+    A `default` needs its `:`, too.
+
     Wrong:
 
         switch (args.kind) { console.log("go") }
@@ -288,6 +313,8 @@ def clause_alone(failure: Failure) -> SyntaxHelp | None:
 
         switch (args.kind) { case "a": console.log("go") }
     """
+    if failure.frame.word == "switch" and failure.word() == "default" and failure.word(1) != ":":
+        return SyntaxHelp("this `default` has no `:`", failure.span, "write `default:`.")
     opener = failure.at(failure.frame.start) if failure.frames else 0
     first = next((piece for piece in failure.scan.pieces[opener::-1] if piece.fresh), failure.piece())
     if first.text == "match" and failure.is_code and failure.word() != "}":
