@@ -8,7 +8,7 @@ from koi_lang.compiler import nodes as n
 from koi_lang.compiler.constant_data import NoDataError, constant_data
 from koi_lang.compiler.symbols import SymbolTable
 from koi_lang.js.bounded_regex import SearchTime
-from koi_lang.js.value_bounds import RANGES, expected_words, is_within
+from koi_lang.js.value_bounds import RANGES, expected_words, is_within, range_of
 
 
 def resolve_type(type: n.Type, table: SymbolTable) -> n.Type:
@@ -74,7 +74,9 @@ def bounds_of(type: n.Type) -> dict[str, Any]:
 def broken_bounds(value: n.Expression | None, type: n.Type) -> str:
     """The words for the bounds that a value which is written down does not keep; empty where it does, or may."""
     bounds = bounds_of(type)
-    if value is None or not bounds:
+    ends = range_of(bounds)
+    is_empty = ends.low is not None and ends.high is not None and ends.low > ends.high
+    if value is None or not bounds or is_empty:  # bounds that no value keeps are reported where they stand
         return ""
     value = n.strip_parentheses(value)
     items = value.items if isinstance(value, n.Array) else ()

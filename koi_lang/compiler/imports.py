@@ -12,6 +12,7 @@ from warnings import catch_warnings, simplefilter
 
 from koi_lang.compiler import nodes as n
 from koi_lang.compiler.parser import parse
+from koi_lang.compiler.syntax_errors.files import OF_NODE
 from koi_lang.diagnostics import Diagnostic, LabeledSpan, nearest, replacement, suggestion
 from koi_lang.errors import AgentError
 from koi_lang.front_matter import read_front_matter
@@ -244,25 +245,6 @@ class _Loading:
         known = {posixpath.splitext(each)[0]: each for each in self.files.names(folder)}
         near = nearest(posixpath.splitext(name)[0], known)
         return (known[near], f"did you mean `{known[near]}`?") if near else (None, f"it was looked for in {folder}.")
-
-
-# What Koi has instead of packages that programs of Node import most.
-_GLOBAL = "leave the import out: `{}` is there without one."
-_CHECKED = "leave it out: types behind `:` are checked, as in `on start(args: { name: string })`."
-_ASKED = 'leave it out: a playbook asks the model, `on start() { playbook "…" }`.'
-OF_NODE = {
-    **dict.fromkeys(("fs", "fs/promises"), 'write `import "std/files"`.'),
-    **dict.fromkeys(("axios", "node-fetch", "http", "https"), _GLOBAL.format("fetch")),
-    **dict.fromkeys(("uuid", "crypto"), _GLOBAL.format("crypto.randomUUID()")),
-    "url": _GLOBAL.format("URL"),
-    **dict.fromkeys(("openai", "@anthropic-ai/sdk", "langchain", "ai"), _ASKED),
-    **dict.fromkeys(("zod", "yup", "ajv"), _CHECKED),
-    "path": 'write `import path from "python:os.path"`.',
-    "os": 'write `import os from "python:os"`.',
-    "child_process": 'write `callAction("shell", { command: "…", description: "…" })`.',
-    "dotenv": "leave it out: `.env` is read, and `process.env.NAME` is there.",
-    "lodash": "leave it out: lists have `map`, `filter`, `toSorted`, and there is `Object.groupBy`.",
-}
 
 
 class _UnresolvedError(Exception):

@@ -136,8 +136,11 @@ class _Drawing:
             elif uses.kind == "team" and (team := self.program.team(name.name, file)) is not None:
                 self.connect(id, self.team(*team), "uses")
             elif uses.kind == "skill" and (symbol := file.table.find("skill", name.name)) is not None:
-                assert isinstance(symbol.node, n.Skill)
-                self.connect(id, self.skill(symbol.node), "uses")
+                if isinstance(symbol.node, n.Skill):
+                    skill = self.skill(symbol.node)
+                else:  # of instructions in files
+                    skill = self.add(GraphNode(f"skill:{name.name}", "skill", name.name))
+                self.connect(id, skill, "uses")
 
     def lead_on(self, id: str, routine: Routine) -> None:
         """Whom a routine calls, or its model may ask for."""

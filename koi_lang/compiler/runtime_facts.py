@@ -43,6 +43,7 @@ ACTION_FIELDS = {
     "read_skill": "name:string file?:string offset?:number",
     "propose_plan": "steps:array why?:string",
     "finish_step": "step:number",
+    "expect": "of as:string fits:object",
 }
 PROVIDERS = (
     "openai",

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from koi_lang.compiler import nodes as n
-from koi_lang.compiler.walk import child_nodes
+from koi_lang.compiler.walk import child_nodes, everything
 from koi_lang.source import Span
 
 # What code may mention without declaring it: the runtime's globals, and the names that belong to the current agent.
@@ -138,6 +138,8 @@ class Resolution:
         assigned_outer: assignments to something that is no variable.
         loops: every `for (;;)`.
         declared: the functions of variables that were declared with `function`.
+        named: for functions as values that mention a name of their own, what stands for them: a call of a function
+            that declares and gives them.
     """
 
     variables: dict[n.Node, ScopeVariable] = field(default_factory=dict)
@@ -150,6 +152,7 @@ class Resolution:
     assigned_outer: list[n.Name] = field(default_factory=list)
     loops: list[n.For] = field(default_factory=list)
     declared: dict[ScopeVariable, n.Function] = field(default_factory=dict)
+    named: dict[n.Node, n.Call] = field(default_factory=dict)
     taken: set[str] = field(default_factory=set)
 
     def fresh(self, base: str) -> str:
@@ -183,7 +186,7 @@ class _Resolver:
         self.kinds: dict[type[n.Node], Callable[[Any], None]] = {
             n.Name: self.name,
             n.Member: lambda node: self.visit(node.object),
-            n.Function: self.function,
+            n.Function: self.function_value,
             n.FunctionStatement: lambda node: self.function(node.function, self.block),
             n.Block: self.nested_block,
             n.Assignment: self.assignment,
@@ -231,6 +234,20 @@ class _Resolver:
             return
         for child in child_nodes(node):
             self.visit(child)
+
+    def function_value(self, node: n.Function) -> None:
+        """A function that is a value; one that mentions a name of its own stands in a scope with that name."""
+        is_declared = node in self.result.variables
+        mentioned = (each for each in everything(node.body) if isinstance(each, n.Name) and each.name == node.name)
+        if node.name is None or is_declared or next(mentioned, None) is None:
+            self.function(node)
+            return
+        given = n.Return(node.span, n.Name(node.span, node.name))
+        body = n.Block(node.span, (n.FunctionStatement(node.span, node), given))
+        made = self.result.named[node] = n.Call(
+            node.span, n.Function(node.span, None, (), body, False, is_arrow=True), ()
+        )
+        self.visit(made)
 
     def function(self, node: n.Function, hoisted: BlockScope | None = None) -> None:
         outside = self.block
@@ -364,7 +381,8 @@ class _Resolver:
             if node.name in self.known:
                 self.result.assigned_outer.append(node)
             return
-        if variable.kind == "const":
+        is_own_name = self.result.declared.get(variable) in self.result.named
+        if variable.kind == "const" or is_own_name:
             self.result.constants.append((node, variable))
         variable.reassigned = True
         variable.writes.append(write)

@@ -11,8 +11,9 @@ from koi_lang.compiler.parser import parse_expression
 from koi_lang.compiler.scope import resolve
 from koi_lang.compiler.walk import everything
 from koi_lang.source import Source, Span
+from koi_lang.system.interpolation import CLOSED
 
-HOLE = re.compile(r"\{\{(?P<braces>[^{}]*(?:\{[^{}]*\}[^{}]*)*?)\}\}|\$\{(?P<dollar>[^{}]*)\}")
+HOLE = re.compile(rf"\{{\{{(?P<braces>{CLOSED})\}}\}}|\$\{{(?P<dollar>{CLOSED})\}}")
 PATH = re.compile(r"[A-Za-z_]\w*(?:\??\.[A-Za-z_$][\w$]*|\[\d+\])*")
 LINK = re.compile(r"\.([A-Za-z_$][\w$]*)|\[(\d+)\]")
 # Names that the holes of playbooks and prompts may use wherever they stand.

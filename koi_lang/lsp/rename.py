@@ -21,6 +21,8 @@ from koi_lang.source import Span
 
 NAME = re.compile(r"[A-Za-z_]\w*")
 TAKEN = RESERVED | GLOBALS | AGENT_NAMES | RUN_NAMES | EVAL_NAMES | OF_AGENTS
+# Ends in front of the kind of a guard, which is where its parameters are declared.
+OF_GUARD = re.compile(r"\bguard\s+\Z")
 # What other files name, too, that are no programs: settings, permissions, folders.
 FIXED = {
     "mcp": "settings and permissions name an mcp server, too",
@@ -39,6 +41,8 @@ def why_fixed(occurrence: Occurrence) -> str | None:
             return "the standard library declares it"
         if definition.kind in FIXED:
             return FIXED[definition.kind]
+        if definition.kind == "parameter" and OF_GUARD.search(definition.source.text, 0, definition.span.start):
+            return "guards are given it by this name"
         if definition.source.text[definition.span.start : definition.span.end] != definition.name:
             return "it is called like the file that is imported"
     return None

@@ -35,6 +35,19 @@ def test_a_program_says_the_same_after_a_rename(path: Path) -> None:
         assert codes(snapshot.checked.diagnostics) == codes(checked.diagnostics)
 
 
+def test_what_guards_are_given_keeps_its_name() -> None:
+    """It is declared by the kind of the guard, which is a word of the language."""
+    _, snapshot = opened(next(each for each in PROGRAMS if each.stem == "guards_of_actions"))
+    assert snapshot.file is not None
+    reasons = {
+        each.definitions[0].name: why_fixed(each)
+        for each in all_occurrences(snapshot.file, snapshot.program)
+        if each.definitions[0].kind == "parameter"
+    }
+
+    assert {**dict.fromkeys(("action", "input"), "guards are given it by this name"), "args": None} == reasons
+
+
 def codes(problems: object) -> Counter[str]:
     """Codes of problems with how often they are told."""
     return Counter(problem.code for problem in problems)  # type: ignore[attr-defined]

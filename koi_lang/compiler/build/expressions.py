@@ -155,6 +155,11 @@ class Expressions(Annotations):
         function = self._generator(function, star)
         return n.Property(span, _key(name), self._of_object(function))
 
+    def computed_method(self, children: Children) -> n.Property:
+        """`[key](parameters) { … }`: a function as the value of a computed key."""
+        named = [*children[:2], Token.new_borrow_pos("WORD", "", children[2]), *children[5:]]
+        return replace(self.method(named), span=cover(children), key=children[3])
+
     def accessor(self, children: Children) -> n.Property:
         """`get name() { … }` or `set name(value) { … }`. Raises BuildError for other numbers of parameters."""
         word, name, _, parameters, _, _, returns, body = children
@@ -466,9 +471,17 @@ class Expressions(Annotations):
             pattern = n.Binding(span_of(key), str(key))
         return n.Element(cover(children), pattern, str(key), default)
 
+    def keyed_entry(self, children: Children) -> n.Element:
+        """`"key": pattern = default` in an object, with a key that is no name."""
+        return n.Element(cover(children), children[2], _key(children[0]), children[4])
+
     def computed_entry(self, children: Children) -> n.Element:
         """`[key]: pattern = default` in an object."""
         return n.Element(span_between(children[0], children[6] or children[4]), children[4], children[1], children[6])
+
+    def rest_items(self, children: Children) -> n.Element:
+        """`...name` or `...[a, b]` in a list, which takes what is left."""
+        return n.Element(cover(children), children[1], rest=True)
 
     def rest_element(self, children: Children) -> n.Element:
         """`...name`, which takes what is left."""

@@ -284,9 +284,11 @@ def _prefix(node: n.Prefix, e: Emitter) -> ast.expr:
 
 
 def _delete(node: n.Prefix, e: Emitter, at: py.At) -> ast.expr:
-    if isinstance(node.operand, (n.Member, n.Index)):
-        return py.helper("remove", [expression(node.operand.object, e), key_of(node.operand, e)], at)
-    return py.constant(True, at)
+    if not isinstance(node.operand, (n.Member, n.Index)):
+        return py.constant(True, at)
+    guards: Guards = []
+    base = _base(node.operand.object, node.operand.optional, e, guards)
+    return _guard(guards, py.helper("remove", [base, key_of(node.operand, e)], at), py.constant(True, at), at)
 
 
 @expression.register
@@ -450,13 +452,17 @@ def whole_chain(node: n.Expression, e: Emitter, *, awaited: bool) -> ast.expr:
     if isinstance(node, (n.Member, n.Index)) and node.optional and is_key_harmless(node, e):
         return py.helper("peek", [whole_chain(node.object, e, awaited=False), key_of(node, e)], e.at(node.span))
     guards: Guards = []
-    result = _link(node, e, guards, awaited=awaited)
+    result, at = _link(node, e, guards, awaited=awaited), e.at(node.span)
+    return _guard(guards, result, py.koi("undefined", at), at)
+
+
+def _guard(guards: Guards, result: ast.expr, otherwise: ast.expr, at: py.At) -> ast.expr:
+    """The result of a chain, and another value where one of its guarded objects is missing."""
     tests: list[ast.expr] = [py.helper("nullish", [value], at) for value, at in guards]
     if not tests:
         return result
-    at = e.at(node.span)
     missing = ast.BoolOp(ast.Or(), tests, **at) if len(tests) > 1 else tests[0]
-    return ast.IfExp(missing, py.koi("undefined", at), result, **at)
+    return ast.IfExp(missing, otherwise, result, **at)
 
 
 def _link(node: n.Expression, e: Emitter, guards: Guards, *, awaited: bool = False) -> ast.expr:

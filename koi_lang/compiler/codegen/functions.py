@@ -24,6 +24,8 @@ def _function(node: n.Function, e: Emitter) -> ast.expr:
 
 @function_value.register
 def _named_function(node: n.Function, e: Emitter, name: str, variable: ScopeVariable | None) -> ast.expr:
+    if (own := e.resolution.named.get(node)) is not None:
+        return expression(own, e)
     called = node.name or name
     name = variable.python if variable is not None else e.fresh(python_name(called or "anonymous"))
     e.pending.append(_with_koi_name(definition(node, name, e), called, e.at(node.span)))
@@ -136,7 +138,8 @@ def parameters(
         argument, opening = _parameter(node, e, at)
         e.early = ()
         if typed and node.type is not None:
-            argument.annotation = annotation(node.type, at, e.names)
+            is_list = node.rest and node.type.name == "Array" and bool(node.type.arguments)
+            argument.annotation = annotation(node.type.arguments[0] if is_list else node.type, at, e.names)
         prologue += opening
         if node.rest:
             rest = argument

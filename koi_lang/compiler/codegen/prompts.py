@@ -161,6 +161,7 @@ def adopt_functions(node: n.Expression, e: Emitter) -> None:
         e.resolution.variables.update(found.variables)
         e.resolution.functions.update(found.functions)
         e.resolution.blocks.update(found.blocks)
+        e.resolution.named.update(found.named)
         e.resolution.taken |= found.taken
 
 

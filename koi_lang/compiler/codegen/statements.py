@@ -138,7 +138,8 @@ def _named_variable(
 ) -> list[ast.stmt]:
     """A variable with a value; a function kept in a variable is defined under its name."""
     variable = e.variable(binding)
-    if isinstance(value, n.Function) and variable is not None and not variable.is_boxed:
+    is_defined = isinstance(value, n.Function) and value not in e.resolution.named
+    if is_defined and variable is not None and not variable.is_boxed:
         function_value(value, e, variable.name, variable)
         return []
     result = bind(binding, stored_value(binding, value, e), e)

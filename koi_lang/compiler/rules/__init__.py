@@ -19,6 +19,7 @@ from koi_lang.compiler.rules import (
     agents,
     duplicates,
     evals,
+    expressions,
     failures,
     files,
     flow,
@@ -27,7 +28,6 @@ from koi_lang.compiler.rules import (
     models,
     names,
     needs,
-    objects,
     payloads,
     phases,
     placeholders,
@@ -56,7 +56,7 @@ __all__ = ["check", "explanation", "explanations"]
 # Each of these enters its rules into the table when it is imported.
 MODULES = (
     names, actions, access, duplicates, variables, sends, unused, flow, promises, prompts, templates, agents,
-    models, spelling, tests, evals, types, state, roles, objects, payloads, results, limits, placeholders,
+    models, spelling, tests, evals, types, state, roles, payloads, results, expressions, limits, placeholders,
     servers, needs, jobs, phases, prose,
 )  # fmt: skip
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
+from collections.abc import Iterator, Mapping
+from types import MappingProxyType
 
 from koi_lang.compiler import nodes as n
 from koi_lang.compiler.analysis import Analysis
@@ -19,18 +21,24 @@ from koi_lang.compiler.rules.members import (
     OF_LISTS,
     OF_TEXTS,
 )
-from koi_lang.compiler.rules.program import AnalysedProgram, handlers, is_named, is_variable
+from koi_lang.compiler.rules.program import AnalysedProgram, handlers, is_named, is_variable, variable_of
 from koi_lang.compiler.rules.state import fields_of
 from koi_lang.compiler.rules.table import Report, rule
 from koi_lang.compiler.rules.tests import agent_of
 from koi_lang.compiler.walk import Enclosing
 from koi_lang.diagnostics import SLIP_IN_FOUR, nearest
+from koi_lang.js.intl_dates import IGNORED
+from koi_lang.js.intl_dates import KNOWN as DATE_OPTIONS
+from koi_lang.js.intl_objects import KNOWN as NUMBER_OPTIONS
 
 # Methods of dictionaries of Python, and what is written instead.
 OF_DICTS = {
     "items": "Object.entries({})", "keys": "Object.keys({})", "values": "Object.values({})", "get": "{}.name ?? …",
-    "update": "Object.assign({}, …)", "pop": "delete {}.name", "copy": "{{ ...{} }}", "has_key": '"name" in {}',
+    "update": "Object.assign({}, …)", "pop": "delete {}.name", "copy": "{ ...{} }", "has_key": '"name" in {}',
 }  # fmt: skip
+# The options of formats, and of functions that may write either.
+FORMATS = MappingProxyType({"NumberFormat": NUMBER_OPTIONS, "DateTimeFormat": DATE_OPTIONS})
+ANY_OPTIONS = MappingProxyType({**NUMBER_OPTIONS, **DATE_OPTIONS})
 # What functions have, which some of these objects are.
 OF_FUNCTIONS = frozenset({"name", "length", "apply", "bind", "call"})
 
@@ -52,7 +60,7 @@ def unknown_member(file: Analysis, report: Report) -> None:
     """
     for call, around in file.index.of(n.Call):
         if isinstance(call.callee, n.Member) and not call.callee.optional:
-            _check_method(call.callee, around, file, report)
+            _check_method(call, call.callee, around, file, report)
     for member, around in file.index.of(n.Member):
         owner = member.object
         if member.optional or member.name in OF_ALL:
@@ -73,15 +81,61 @@ def unknown_member(file: Analysis, report: Report) -> None:
             _check_kind(member, around, file, report)
 
 
+@rule("E0266", "warning")
+def foreign_format(file: Analysis, report: Report) -> None:
+    """Numbers or dates are written as in another language, or by an option that Koi does not have.
+
+    They are written as in `en-US`, and the call fails. A Python module can do it otherwise.
+
+    Wrong:
+
+        in handler: return new Date(0).toLocaleTimeString("en-US", { timeZoneName: "short" })
+
+    Right:
+
+        in handler: return new Date(0).toLocaleTimeString("en-US", { timeStyle: "long" })
+    """
+    for node, known in _formats(file, report):
+        locales, options = (*node.arguments, None, None)[:2]
+        if isinstance(locales, n.Text) and locales.value not in ("en", "en-US"):
+            help = 'write `"en-US"`, put the text together yourself, or import a Python module that knows it.'
+            report.add(locales.span, f'nothing is written as in "{locales.value}" here, only as in "en-US"', help=help)
+        for each in options.properties if isinstance(options, n.Object) else ():
+            if not isinstance(each, n.Property) or not isinstance(each.key, str) or each.key in IGNORED:
+                continue
+            if each.key not in known:
+                help = f"there are {', '.join(f'`{name}`' for name in known)}."
+                report.add(each.span, f"formats have no option `{each.key}` here", help=help)
+            elif isinstance(each.value, n.Text) and known[each.key] and each.value.value not in known[each.key]:
+                listed = ", ".join(f'`"{value}"`' for value in known[each.key])
+                report.add(each.value.span, f"`{each.key}` has no such value here", help=f"it has {listed}.")
+
+
+def _formats(file: Analysis, report: Report) -> Iterator[tuple[n.Call | n.New, Mapping[str, tuple[str, ...]]]]:
+    """The calls that write numbers or dates, or make a format, each with the options that there are."""
+    types = report.program.for_file(value_types, file)
+    nodes: list[tuple[n.Call | n.New, Enclosing]] = [*file.index.of(n.Call), *file.index.of(n.New)]
+    for node, around in nodes:
+        match node.callee:
+            case n.Member(object=n.Name(name="Intl") as owner, name=name) if name in FORMATS:
+                if not is_variable(owner, around, file):
+                    yield node, FORMATS[name]
+            case n.Member(object=owner, name="toLocaleString"):
+                yield node, NUMBER_OPTIONS if types.kind_of(owner, around) == "number" else ANY_OPTIONS
+            case n.Member(name="toLocaleDateString" | "toLocaleTimeString"):
+                yield node, DATE_OPTIONS
+
+
 def _check_kind(member: n.Member, around: Enclosing, file: Analysis, report: Report) -> None:
     """Report what no instance of a class has, and no value of a kind."""
     types = report.program.for_file(value_types, file)
     made = types.class_of(member.object, around)
     if made is not None:
         if member.name not in OF_INSTANCES[made]:
-            near, article = nearest(member.name, sorted(OF_INSTANCES[made])), "an" if made[0] == "A" else "a"
-            listed = ", ".join(f"`{name}`" for name in sorted(OF_INSTANCES[made])[:8])
-            listed += ", …" * (len(OF_INSTANCES[made]) > 8)
+            names = OF_INSTANCES[made]
+            near = "size" if member.name == "length" and "size" in names else nearest(member.name, sorted(names))
+            article = "an" if made[0] in "AI" else "a"
+            listed = ", ".join(f"`{name}`" for name in sorted(names)[:8]) + ", …" * (len(names) > 8)
             help = f"did you mean `{near}`?" if near else f"it has {listed}."
             fixes = report.replacement(member.name_span, near)
             report.add(member.name_span, f"{article} `{made}` has no `{member.name}`", help=help, fixes=fixes)
@@ -114,17 +168,38 @@ def _check_kind(member: n.Member, around: Enclosing, file: Analysis, report: Rep
     report.add(member.name_span, f"{WORDS[kind]} has no `{member.name}`", help=help, fixes=fixes)
 
 
-def _check_method(called: n.Member, around: Enclosing, file: Analysis, report: Report) -> None:
+def _check_method(call: n.Call, called: n.Member, around: Enclosing, file: Analysis, report: Report) -> None:
     """Report a call of what is no method: `length`, and what dictionaries of Python have and objects do not."""
     types = report.program.for_file(value_types, file)
     if called.name == "length":
         report.add(called.name_span, "`length` is a number and no method", help="leave the parentheses out.")
     is_object = types.declared_kind(called.object, around) == "object" or is_named(called.object, "args")
-    if is_object and called.name in OF_DICTS:
-        text = " ".join(file.unit.source.text[slice(*called.object.span)].split())
-        help = f"write `{OF_DICTS[called.name].format(text)}`."
-        if called.name not in (types.fields_of(types.type_of(called.object, around)) or {}):
-            report.add(called.name_span, f"an object has no method `{called.name}`", help=help)
+    if called.name not in OF_DICTS or not (is_object or _is_without(called, around, file)):
+        return
+    text, *given = (
+        " ".join(file.unit.source.text[slice(*each.span)].split()) for each in (called.object, *call.arguments)
+    )
+    form = OF_DICTS[called.name]
+    if called.name == "get" and given:
+        name = re.fullmatch(r"""["']([A-Za-z_]\w*)["']""", given[0])
+        form = f"{{}}.{name[1]}" if name else f"{{}}[{given[0]}]"
+        form += "".join(f" ?? {each}" for each in given[1:2])
+    if called.name not in (types.fields_of(types.type_of(called.object, around)) or {}):
+        help = f"write `{form}`.".replace("{}", text)
+        report.add(called.name_span, f"an object has no method `{called.name}`", help=help)
+
+
+def _is_without(called: n.Member, around: Enclosing, file: Analysis) -> bool:
+    """Whether a variable is an object that is written down without a member, which no code gives it."""
+    variable = variable_of(called.object, around, file)
+    made = variable.writes[0] if variable is not None and len(variable.writes) == 1 else None
+    if not isinstance(made, n.Declarator) or not isinstance(made.value, n.Object):
+        return False
+    keys = {each.key if isinstance(each, n.Property) else None for each in made.value.properties}
+    is_open = any(not isinstance(key, str) for key in keys)
+    targets = (each.target for each, _ in file.index.of(n.Assignment))
+    is_added = any(isinstance(target, n.Member) and target.name == called.name for target in targets)
+    return not (is_open or is_added or called.name in keys)
 
 
 def _check_this(member: n.Member, agent: n.Agent, file: Analysis, report: Report) -> None:

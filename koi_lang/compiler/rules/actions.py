@@ -46,7 +46,8 @@ FIELDS: Mapping[str, Mapping[str, tuple[bool, str]]] = MappingProxyType(
 def wrong_fields(file: Analysis, report: Report) -> None:
     """An action is called without one of its fields, or with a value that the field cannot have.
 
-    The call fails when the program gets there. The fields of an action stand in one object.
+    The call fails when the program gets there. The fields of an action stand in one object. Functions of the registry
+    take the same values, one after the other.
 
     Wrong:
 
@@ -77,6 +78,20 @@ def wrong_fields(file: Analysis, report: Report) -> None:
             if wanted and kind is not None and kind != wanted:
                 message = f"`{field}` of `{name.value}` is {_word(wanted)}, and gets {_word(kind)}"
                 report.add(property.value.span, message, help=f"give it {_word(wanted)}.")
+    _check_registry(file, report)
+
+
+def _check_registry(file: Analysis, report: Report) -> None:
+    """Report a call of the registry with too few values."""
+    for call, around in file.index.of(n.Call):
+        match call.callee:
+            case n.Member(object=n.Name(name="registry") as owner, name=name) if not is_variable(owner, around, file):
+                needed = [field for field, (is_needed, _) in FIELDS.get(f"registry_{name}", {}).items() if is_needed]
+                needed = ["key", "update"] if name == "change" else needed
+                is_open = any(isinstance(each, n.Spread) for each in call.arguments)
+                if missing := [] if is_open else needed[len(call.arguments) :]:
+                    help = f"write `registry.{name}({', '.join(needed)})`."
+                    report.add(call.span, f"`registry.{name}` needs {_and(missing)}", help=help)
 
 
 def _imports_tools(unit: Unit) -> bool:

@@ -13,15 +13,11 @@ from koi_lang.compiler.rules.table import Report, rule
 from koi_lang.compiler.symbols import Kind
 from koi_lang.diagnostics import nearest
 from koi_lang.grants import IMPLIED
-from koi_lang.settings.project import COMPACT_OPTIONS, MODEL_OPTIONS, ROLES
+from koi_lang.settings.project import COMPACT_OPTIONS, DECLARED_OPTIONS, MODEL_OPTIONS, ROLES
 from koi_lang.source import Span
 
 RESILIENCE = ("retry_max_attempts", "retry_delay", "backoff", "timeout")
 LLM_OPTIONS = (*MODEL_OPTIONS, "role", "answers")
-MCP_OPTIONS = (
-    "command", "args", "env", "cwd", "type", "url", "headers", "oauth", "ask", "deny", "timeout_s",
-    "start_timeout_s", "max_bytes",
-)  # fmt: skip
 # What starts a server, or says where it is.
 STARTS = ("command", "url")
 
@@ -232,9 +228,9 @@ def unknown_mcp_option(file: Analysis, report: Report) -> None:
         mcp files = { command: "files-server", args: ["--all"] }
     """
     for server, _ in file.index.of(n.Mcp):
-        for property in _unknown_options(server.options, MCP_OPTIONS):
+        for property in _unknown_options(server.options, DECLARED_OPTIONS):
             if property is not _misspelt_start(server):
-                _report_option(property, "mcp", MCP_OPTIONS, report)
+                _report_option(property, "mcp", DECLARED_OPTIONS, report)
 
 
 @rule("E0257", "error")
@@ -306,7 +302,7 @@ def _misspelt_start(server: n.Mcp) -> n.Property | None:
     options = [each for each in server.options.properties if isinstance(each, n.Property)]
     if any(each.key in STARTS for each in options):
         return None
-    unknown = (each for each in options if isinstance(each.key, str) and each.key not in MCP_OPTIONS)
+    unknown = (each for each in options if isinstance(each.key, str) and each.key not in DECLARED_OPTIONS)
     return next((each for each in unknown if nearest(str(each.key), STARTS)), None)
 
 

@@ -6,10 +6,17 @@ from collections.abc import Iterator, Sequence
 
 from koi_lang.compiler import nodes as n
 from koi_lang.compiler.analysis import Analysis
-from koi_lang.compiler.rules.program import place_of, with_article
+from koi_lang.compiler.rules.program import place_of, variable_of, with_article
 from koi_lang.compiler.rules.table import Report, rule
 from koi_lang.compiler.scope import ScopeVariable
 from koi_lang.compiler.symbols import Symbol
+from koi_lang.source import Span
+
+# Methods that call the functions which they are given, and keep none.
+CALLING_AT_ONCE = frozenset(
+    "map filter forEach find findIndex findLast findLastIndex some every reduce reduceRight flatMap sort toSorted "
+    "replace replaceAll".split()
+)
 
 
 @rule("E0211", "error")
@@ -213,10 +220,10 @@ def variable_twice(file: Analysis, report: Report) -> None:
 
 @rule("E0218", "warning")
 def variable_of_block(file: Analysis, report: Report) -> None:
-    """A `var` is declared again between inner braces, where it is another variable.
+    """A `var` is declared again between inner braces, or kept by a function in a loop: it is another variable.
 
     In Koi all variables live between the braces that they are declared in, also those of `var`. In JavaScript the
-    second `var` would change the first one.
+    second `var` would change the first one, and functions that a loop makes would all see its last value.
 
     Wrong:
 
@@ -226,6 +233,20 @@ def variable_of_block(file: Analysis, report: Report) -> None:
 
         in handler: var sum = 1  if (args.a) { sum = 2 }  return sum
     """
+    callbacks = {
+        argument
+        for call, _ in file.index.of(n.Call)
+        if isinstance(call.callee, n.Member) and call.callee.name in CALLING_AT_ONCE
+        for argument in call.arguments
+    }
+    # Variables of functions that may be called later, with the place in one.
+    kept: dict[ScopeVariable, Span] = {}
+    for name, around in file.index.of(n.Name):
+        known, function = variable_of(name, around, file), around.function
+        if known is None or around.root is None or function is None or function in callbacks:
+            continue
+        if file.code[around.root].functions.get(function) is not known.function:
+            kept.setdefault(known, name.span)
     functions = (function for resolution in file.code.values() for function in resolution.functions.values())
     for variable in (variable for function in functions for variable in function.variables):
         outer = _outer(variable) if variable.kind == "var" else None
@@ -233,6 +254,11 @@ def variable_of_block(file: Analysis, report: Report) -> None:
             others = [report.place(outer.span, "this one keeps its value")]
             help = f"assign without `var`: `{variable.name} = …`; or choose another name."
             message = f"this `{variable.name}` is another variable than the one outside of these braces"
+            report.add(variable.span, message, others=others, help=help)
+        elif variable.kind == "var" and variable.in_loop and variable in kept:
+            others = [report.place(kept[variable], "kept by this function")]
+            message = f"every turn of the loop has its own `{variable.name}`, and JavaScript one for all"
+            help = "write `let`, which means the same in both, or declare it in front of the loop."
             report.add(variable.span, message, others=others, help=help)
 
 

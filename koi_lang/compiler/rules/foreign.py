@@ -63,7 +63,32 @@ _PYTHON = {
     "useState": "what an agent keeps stands in `state { … }`, and is read by `this.state`.",
     "List": "write `[ … ]`.",
     **dict.fromkeys(("Runner", "runner"), "call a handler: `await Agent.event({ … })`."),
-    **dict.fromkeys(("Crew", "Task", "StateGraph", "Swarm"), "declare it in the file, outside of code."),
+    **dict.fromkeys(
+        ("Crew", "Swarm", "Process"), "write `team Name { ada: Ada }` at the top, and send its members events."
+    ),
+    "Task": 'write a handler of an agent: `on work(args: { … }) { playbook "…" }`.',
+    **dict.fromkeys(
+        ("StateGraph", "Graph", "MessageGraph", "Command", "START", "END"),
+        "a graph is a handler in code: `await Ada.draft({ … })`, with `if` and `while`.",
+    ),
+    **dict.fromkeys(("MemorySaver", "SqliteSaver"), "leave it out: every run has a journal, and `koi resume` goes on."),
+    "Send": "write `await Promise.all(list.map(item => Ada.work({ item })))`.",
+    **dict.fromkeys(
+        (
+            "HumanMessage",
+            "SystemMessage",
+            "AIMessage",
+            "ChatPromptTemplate",
+            "PromptTemplate",
+            "LLMChain",
+            "ChatOpenAI",
+        ),
+        'write `playbook "…"` in a handler, with `{{args.question}}` where a value is inserted.',
+    ),
+    **dict.fromkeys(
+        ("create_react_agent", "AgentExecutor", "AssistantAgent", "UserProxyAgent"),
+        'declare it at the top: `agent Name : Role { on work(args) { playbook "…" } }`.',
+    ),
     "set": "write `new Set()`.",
     "dict": "write `{}`, or `new Map()`.",
     **dict.fromkeys(("list", "tuple"), "write `[]`, or `[...items]` for a copy."),

@@ -12,7 +12,7 @@ from koi_lang.compiler.declared_types import resolve_type
 from koi_lang.compiler.rules.program import handlers
 from koi_lang.compiler.rules.table import Report, rule
 from koi_lang.diagnostics import nearest
-from koi_lang.schedules.job import MAX_JITTER_S, MISSED, OPTIONS, OVERLAPS, ScheduleError, Trigger
+from koi_lang.schedules.job import MAX_JITTER_S, MISSED, OPTIONS, OVERLAPS, ScheduleError
 from koi_lang.schedules.schedule import IntervalSchedule
 from koi_lang.schedules.triggers import FileTrigger, HookTrigger, parse_trigger
 from koi_lang.schedules.words import parse_schedule
@@ -97,7 +97,7 @@ def job_option(file: Analysis, report: Report) -> None:
         run Reporter.daily({}) every "15m" { jitter: 30s }
     """
     for _, job in _jobs(file):
-        known, seen = OPTIONS[_trigger(job)], set[str]()
+        known, seen = OPTIONS["every" if job.trigger == "every" else "when"], set[str]()
         for name, _ in job.options:
             if name.name in seen:
                 report.add(name.span, f"`{name.name}` stands here twice", help="keep one of them.")
@@ -108,10 +108,6 @@ def job_option(file: Analysis, report: Report) -> None:
                 fixes = report.replacement(name.span, near)
                 report.add(name.span, f"`{job.trigger}` has no option `{name.name}`", help=help, fixes=fixes)
             seen.add(name.name)
-
-
-def _trigger(job: n.Job) -> Trigger:
-    return "every" if job.trigger == "every" else "when"
 
 
 @rule("E0463", "error")

@@ -156,9 +156,10 @@ class ValueTypes:
     def _written_type(self, node: n.Expression, around: Enclosing) -> n.Type | None:
         """The type of a literal, of what `new` makes, and of what methods give that are the same everywhere."""
         match node:
-            case n.New(callee=n.Name() as made):
+            case n.New(callee=n.Name(name=name) as made) | n.New(callee=n.Member(object=n.Name() as made, name=name)):
+                name = name if made is node.callee else f"{made.name}.{name}"
                 is_own = is_variable(made, around, self.file) or made.name in self.file.table.values
-                return infer_type(node, made.name if made.name in OF_INSTANCES and not is_own else None)
+                return infer_type(node, name if name in OF_INSTANCES and not is_own else None)
             case n.Call(callee=n.Member(object=object, name=name), optional=False):
                 if isinstance(object, n.Name) and not is_variable(object, around, self.file):
                     return infer_type(node, STATICS.get((object.name, name)))

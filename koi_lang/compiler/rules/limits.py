@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from math import inf
 
 from koi_lang.compiler import nodes as n
 from koi_lang.compiler.analysis import Analysis
@@ -45,7 +46,7 @@ def impossible_limit(file: Analysis, report: Report) -> None:
     """A limit of a `budget` has a value that nothing could stay within, or of another kind.
 
     `tokens`, `turns` and `requests` are whole numbers from 1, `time` is more than nothing, a duration such as `2m` or a
-    number of seconds. `usd` may be 0: then only models that cost nothing answer.
+    number of seconds. `usd` may be 0: then only models that cost nothing answer. None is endless, as `1e999` would be.
 
     Wrong:
 
@@ -71,9 +72,9 @@ def _kind(name: str, value: int | float, *, is_duration: bool) -> str | None:
     """What a limit has to be, if its value is not that."""
     if name in COUNTED and (is_duration or value < 1 or value % 1 != 0):
         return "a whole number from 1"
-    if name == "usd" and is_duration:
+    if name == "usd" and (is_duration or value == inf):
         return "an amount of money"
-    return "more than nothing" if name == "time" and value <= 0 else None
+    return "a time above 0" if name == "time" and not 0 < value < inf else None
 
 
 @rule("E0425", "error")
@@ -113,11 +114,13 @@ def _wrong(name: str, value: n.Expression, file: Analysis) -> str | None:
     match name:
         case "retry_max_attempts" if number is None or number < 1 or number % 1 != 0:
             return "a whole number from 1"
-        case "retry_delay" if number is None or number < 0:
+        case "retry_delay" if number is None or not 0 <= number < inf:
             return "a number of milliseconds"
-        case "timeout" if given is not None and (number is None or number <= 0):
+        case "timeout" if given is not None and (number is None or not 0 < number < inf):
             return "a number of milliseconds from 1"
-        case "backoff" if not isinstance(given, bool) and given != "exponential" and (number is None or number <= 0):
+        case "backoff" if (
+            not isinstance(given, bool) and given != "exponential" and (number is None or not 0 < number < inf)
+        ):
             return "`exponential` or a factor"
     return None
 

@@ -43,6 +43,8 @@ MEMBERS: Mapping[str, frozenset[str]] = MappingProxyType({name: frozenset(own.sp
 _OF_INSTANCES = {
     "AbortController": "abort signal",
     "AbortSignal": "aborted addEventListener onabort reason removeEventListener throwIfAborted",
+    "Intl.DateTimeFormat": "format",
+    "Intl.NumberFormat": "format",
     "Map": "clear delete entries forEach get has keys set size values",
     "Set": (
         "add clear delete difference entries forEach has intersection isDisjointFrom isSubsetOf isSupersetOf keys "

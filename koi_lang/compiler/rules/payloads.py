@@ -90,6 +90,38 @@ def wrong_payload(file: Analysis, report: Report) -> None:
                 report.add(span, message, help=help)
 
 
+@rule("E0265", "warning")
+def wrong_default(file: Analysis, report: Report) -> None:
+    """The default of a parameter is an object that is not of the type of the parameter.
+
+    A default takes the place of a payload or argument that is not given, and is not checked when the program runs. What
+    it lacks is `undefined` in the code.
+
+    Wrong:
+
+        role Worker { can execute }
+        agent Greeter : Worker { on greet({ name }: { name: string } = {}) { return "Hello, " + name } }
+        run Greeter.greet()
+
+    Right:
+
+        role Worker { can execute }
+        agent Greeter : Worker { on greet({ name }: { name: string } = { name: "you" }) { return "Hello, " + name } }
+        run Greeter.greet()
+    """
+    owners: list[tuple[n.Handler | n.Function, Enclosing]] = [*file.index.of(n.Handler), *file.index.of(n.Function)]
+    for owner, around in owners:
+        for each in owner.parameters:
+            type, default = each.type, each.default
+            if type is None or not isinstance(default, n.Object):
+                continue
+            if kind_of_type(resolve_type(type, file.table)) == "object":
+                name = owner.name.name if isinstance(owner, n.Handler) else owner.name or "function"
+                place = TypedPlace("the default", name, "default", default.span, around)
+                for span, message, help in value_problems(default, type, place, file, report.program):
+                    report.add(span, message, help=help)
+
+
 def _given_payloads(file: Analysis, program: AnalysedProgram) -> Iterator[GivenPayload]:
     for run, _ in file.index.of(n.Run):
         symbol = file.table.find("agent", run.agent.name)

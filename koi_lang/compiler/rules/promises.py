@@ -92,7 +92,9 @@ def promises_without_list(file: Analysis, report: Report) -> None:
         if is_all and len(call.arguments) > 1:
             name = callee.name if isinstance(callee, n.Member) else ""
             message = f"`Promise.{name}` takes one list"
-            report.add(call.arguments[0].span, message, help=f"write `Promise.{name}([ … ])`.")
+            has_list = isinstance(call.arguments[0], n.Array)
+            help = "leave out what stands behind the list." if has_list else f"write `Promise.{name}([ … ])`."
+            report.add(call.arguments[has_list].span, message, help=help)
 
 
 @rule("E0308", "warning")

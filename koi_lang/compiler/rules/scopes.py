@@ -95,9 +95,14 @@ def _own_names(node: n.Node) -> list[str]:
 def state_fields(agent: n.Agent, file: Analysis, program: AnalysedProgram) -> frozenset[str] | None:
     """The fields that the state of an agent has or gets; None when they cannot all be known."""
     declared = [field.name.name for item in agent.items if isinstance(item, n.State) for field in item.fields]
-    if not declared or agent in program.for_file(_open, file):
+    if not declared or has_open_state(agent, file, program):
         return None
     return frozenset(declared) | program.for_file(_set_fields, file).get(agent, set())
+
+
+def has_open_state(agent: n.Agent, file: Analysis, program: AnalysedProgram) -> bool:
+    """Whether code of an agent hands on `this` or its state as a whole, so that any field may be set."""
+    return agent in program.for_file(_open, file)
 
 
 def _set_fields(file: Analysis, _: AnalysedProgram) -> dict[n.Agent, set[str]]:
@@ -118,9 +123,14 @@ def _set_fields(file: Analysis, _: AnalysedProgram) -> dict[n.Agent, set[str]]:
 
 
 def _open(file: Analysis, _: AnalysedProgram) -> set[n.Agent]:
-    """Agents whose code hands on `this` or its state as a whole, so that any field may be set."""
+    """Agents that `has_open_state` is true of."""
     members = file.index.of(n.Member)
-    read = {member.object for member, _ in members}
+    read: set[n.Node] = {member.object for member, _ in members}
+    for statement, around in file.index.of(n.Return):
+        # Callers get a copy of what a handler returns; a call in it may change what it is given.
+        if statement.value is not None and isinstance(around.function, n.Handler):
+            parts = set(everything(statement.value))
+            read |= set() if any(isinstance(part, (n.Call, n.Function)) for part in parts) else parts
     opened = {around.agent for member, around in members if is_state(member) and member not in read}
     for handler, around in file.index.of(n.Handler):
         if any(name not in read for name in file.code[handler].outer.get("this", ())):

@@ -9,7 +9,7 @@ from difflib import get_close_matches
 from koi_lang.compiler import nodes as n
 from koi_lang.compiler.analysis import Analysis
 from koi_lang.compiler.rules.program import AnalysedProgram
-from koi_lang.compiler.rules.scopes import is_state, state_fields
+from koi_lang.compiler.rules.scopes import has_open_state, is_state, state_fields
 from koi_lang.compiler.rules.table import Report, rule
 from koi_lang.compiler.walk import everything
 from koi_lang.diagnostics import MAX_NAMES, SLIP_IN_FOUR
@@ -73,8 +73,9 @@ def state_without_start(file: Analysis, report: Report) -> None:
 def misspelt_state(file: Analysis, report: Report) -> None:
     """Code reads a field of the state that nobody declares or sets, or uses one that is nearly a declared one.
 
-    A field that nobody has set reads as `undefined`, and one that nobody reads is set for nothing. A name
-    that is not near a declared one is reported only in a program with `run`, if no playbook of the agent mentions it.
+    A field that nobody has set reads as `undefined`, and one that nobody reads is set for nothing; `++` and `+=` make
+    `NaN` of it. A name that is not near a declared one is reported only in a program with `run`, if no playbook of
+    the agent mentions it.
 
     Wrong:
 
@@ -104,6 +105,8 @@ def misspelt_state(file: Analysis, report: Report) -> None:
                 message = f"nobody declares or sets the field `{name}` of the state of `{uses.agent.name.name}`"
                 help = f"write `state {{ {name} = … }}`, or read one of its fields: {listed}."
                 report.add(uses.own[name][0].name_span, message, help=help)
+    if report.program.starts:
+        _check_updates(file, report)
 
 
 @rule("E0230", "error")
@@ -128,6 +131,40 @@ def value_as_type(file: Analysis, report: Report) -> None:
             value = type.text if type.name == "literal" else "{}"
             message = f"`{value}` stands where the type of `{field.name.name}` belongs"
             report.add(type.span, message, help=f"write `{field.name.name} = {value}`.")
+
+
+def _check_updates(file: Analysis, report: Report) -> None:
+    """Report a field that `++`, `+=` and the like change, and that nothing gives a value to begin with."""
+    updates: dict[tuple[n.Agent, str], n.Member] = {}
+    begun = set[str]()
+    for each in report.program.files:
+        changes = [change for kind in CHANGES for change, _ in each.index.of(kind)]
+        targets = (change.target for change in changes if not _is_update(change))
+        begun |= {part.name for target in targets for part in everything(target) if isinstance(part, n.Member)}
+    for kind in CHANGES:
+        for change, around in file.index.of(kind):
+            target = change.target
+            if (
+                around.agent is not None
+                and _is_update(change)
+                and isinstance(target, n.Member)
+                and is_state(target.object)
+            ):
+                updates.setdefault((around.agent, target.name), target)
+    texts = report.program.for_file(_texts, file)
+    for (agent, name), member in updates.items():
+        uses = StateUses(agent, {}, {}, texts.get(agent, []))
+        is_begun = name in begun or name in fields_of(agent) or uses.is_told(name)
+        if not is_begun and not has_open_state(agent, file, report.program):
+            if get_close_matches(name, fields_of(agent), n=1, cutoff=SLIP_IN_FOUR):
+                continue  # reported as a slip
+            help = f"write `state {{ {name} = 0 }}` in `{agent.name.name}`."
+            report.add(member.name_span, f"`{name}` of the state has no value to begin with", help=help)
+
+
+def _is_update(change: n.Assignment | n.Update) -> bool:
+    """Whether a change computes with the value that was there: `++` and `+=`, but not `??=`."""
+    return isinstance(change, n.Update) or change.operator not in ("", "??", "||", "&&")
 
 
 def fields_of(agent: n.Agent) -> Mapping[str, n.Field]:

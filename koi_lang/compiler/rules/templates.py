@@ -253,7 +253,10 @@ def _root_help(name: str, filled: Filled) -> tuple[str, str | None]:
         if name in filled.scope.fields.get(root, ()):
             return f"write `{{{{{root}.{name}}}}}`.", f"{root}.{name}"
     near = _near(name, filled.scope.roots - {"JSON", "Math"})
-    return (f"did you mean `{{{{{near}}}}}`?", near) if near is not None else (_far_help(name, filled), None)
+    if near is None:
+        return _far_help(name, filled), None
+    written = re.sub(rf"\b{re.escape(name)}\b", near, filled.hole.source.strip("${} "))
+    return f"did you mean `{{{{{_one_line(written)}}}}}`?", near
 
 
 def _far_help(name: str, filled: Filled) -> str:

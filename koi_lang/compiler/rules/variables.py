@@ -136,6 +136,10 @@ def constant_assigned(file: Analysis, report: Report) -> None:
     """
     for resolution in file.code.values():
         for name, variable in resolution.constants:
+            if variable.kind == "function":
+                message = f"`{name.name}` is the name of this function in itself, and stays that"
+                report.add(name.span, message, help="declare a variable of another name outside of the function.")
+                continue
             others = [report.place(variable.span, "declared here")]
             help = f"declare it with `let {name.name} = …`."
             report.add(name.span, f"`{name.name}` is a `const` and keeps its first value", others=others, help=help)
@@ -213,7 +217,8 @@ def _advice(name: n.Name, root: n.Node, file: Analysis, report: Report) -> Advic
         [fix] = brought.fixes
         return Advice(help, (replace(fix, edits=(*fix.edits, *edits)),))
     names = [*_visible(name, file.code[root]), *file.table.values, *file.table.roles, *file.servers.get(root, ())]
-    near = nearest(wanted, names) or _built_in(wanted)
+    is_assigned = any(each.target is name for each, _ in file.index.of(n.Assignment))
+    near = nearest(wanted, names) or (None if is_assigned else _built_in(wanted))
     if near is not None:
         first, *more = _places(name, file.code[root])
         return Advice(f"did you mean `{near}`?", report.replacement(first, near, *more))
@@ -224,6 +229,8 @@ def _advice(name: n.Name, root: n.Node, file: Analysis, report: Report) -> Advic
         meant = nearest(wanted, OPERATORS)
         return Advice(f"did you mean `{meant}`?", report.replacement(name.span, meant))
     is_called = any(call.callee is name for call, _ in file.index.of(n.Call))
+    if is_assigned:
+        return Advice(f"declare it with `let {wanted} = …`.")
     return Advice(f"declare it with `const {wanted} = {'(…) => ' if is_called else ''}…`.")
 
 
