@@ -10,6 +10,7 @@ import pydoc
 import sys
 import traceback
 import typing
+from datetime import UTC, datetime
 from types import ModuleType
 from typing import Any
 
@@ -18,6 +19,7 @@ import pytest
 import koi_lang
 from koi_lang.diagnostics import CompileError
 from koi_lang.program.error_report import explain
+from koi_lang.runtime.schema import of_function
 from tests.limits import LIMIT_S
 from tests.projects import Project
 
@@ -34,9 +36,19 @@ MATHOPS = """
       export function nothing(): void { }
       export function gaps(): Json { return [1, undefined, { a: undefined, b: null }] }
       export function rest(first: string, ...others: any): any { return others }
+      export function total(...numbers: number[]): number { return numbers.reduce((a, b) => a + b, 0) }
+      export function collected(): any { return { at: new Date(0), prices: new Map([["tea", 2]]), seen: new Set([1]) } }
       export function each(items: Json, change: any): Json { return items.map(change) }
       export function fail(text: string): void {
         throw new Error(text)
+      }
+      export function endless(n: number): number { return endless(n + 1) + 1 }
+      export async function early(waits: boolean): any {
+        const read = () => value
+        if (waits) await null
+        const before = read()
+        const value = 1
+        return before
       }
       export function settled(): Json { return { a: 4 / 2, b: 0.5, c: "x", d: [true] } }
     }
@@ -250,6 +262,21 @@ def test_arguments_follow_the_rules_of_python(mathops: ModuleType) -> None:
     assert [asyncio.run(call) for call in calls] == [12, 13, 16, [1, 2]]
 
 
+def test_rest_parameters_have_the_type_of_each_value(mathops: ModuleType) -> None:
+    """Python annotates one value of the rest, and models are asked for a list of them."""
+    assert float is inspect.get_annotations(mathops.total)["numbers"]
+    assert {"type": "array", "items": {"type": "number"}} == of_function(mathops.total)["properties"]["numbers"]
+    assert {"type": "array"} == of_function(mathops.rest)["properties"]["others"]
+
+
+def test_dates_and_collections_can_be_made_plain(mathops: ModuleType) -> None:
+    """They come as objects of Koi, as the manual says."""
+    result = asyncio.run(mathops.collected())
+
+    assert datetime(1970, 1, 1, tzinfo=UTC) == datetime.fromisoformat(result["at"].iso())
+    assert ({"tea": 2}, {1}) == (dict(result["prices"].entries()), set(result["seen"]))
+
+
 @pytest.mark.parametrize(
     ("arguments", "named", "message"),
     [
@@ -287,12 +314,31 @@ def test_calls_run_at_the_same_time(mathops: ModuleType) -> None:
 
 def test_errors_arrive_as_exceptions(mathops: ModuleType) -> None:
     """What Koi throws is an exception with its message, and its traceback shows the `.koi` line."""
-    with pytest.raises(Exception, match=r"^Error: it broke$") as raised:
+    with pytest.raises(koi_lang.ProgramError, match=r"^it broke$") as raised:
         asyncio.run(mathops.fail("it broke"))
 
-    *_, last = traceback.extract_tb(raised.value.__traceback__)
-    assert (mathops.__file__, 15, "fail") == (last.filename, last.lineno, last.name)
+    assert raised.value.__cause__ is not None
+    *_, last = traceback.extract_tb(raised.value.__cause__.__traceback__)
+    assert (mathops.__file__, 17, "fail") == (last.filename, last.lineno, last.name)
     assert last.line == "throw new Error(text)"
+
+
+@pytest.mark.parametrize(
+    ("function", "argument", "told"),
+    [
+        ("endless", 1, "RangeError: Maximum call stack size exceeded"),
+        ("early", False, "ReferenceError: Cannot access 'value' before initialization"),
+        ("early", True, "ReferenceError: Cannot access 'value' before initialization"),
+    ],
+)
+def test_errors_of_the_runtime_arrive_as_program_errors(
+    function: str, argument: object, told: str, mathops: ModuleType
+) -> None:
+    """Those that Python raises by itself where the program is at fault are no errors of Python for its caller."""
+    with pytest.raises(koi_lang.ProgramError) as raised:
+        asyncio.run(getattr(mathops, function)(argument))
+
+    assert told == raised.value.message
 
 
 # ---------------------------------------------------------------- Python in Koi
@@ -302,6 +348,7 @@ STATS = '''
 
     import asyncio
     import statistics
+    from json import dumps
 
 
     class Empty(Exception):
@@ -355,6 +402,10 @@ STATS = '''
 
     def strict(first, *, second=0):
         return [first, second]
+
+
+    def render(data, more=None):
+        return [data, more]
     '''
 
 
@@ -367,6 +418,12 @@ def result_of(project: Project, body: str) -> object:
         import stats from "./stats.py"
         import math from "python:math"
         import osPath from "python:os.path"
+        import json from "python:json"
+        import statistics from "python:statistics"
+        import html from "python:html"
+        import textwrap from "python:textwrap"
+        import difflib from "python:difflib"
+        import datetime from "python:datetime"
         skill Using {{ export async function result(): Json {{ {body} }} }}
         """,
     )
@@ -394,6 +451,20 @@ def result_of(project: Project, body: str) -> object:
         ("return stats.strict(1, { second: 5 })", [1, 5]),
         ("return [1, 2].map(stats.strict)", [[1, 0], [2, 0]]),
         ("return stats.named(1, { second: 5, third: 6 })", [1, 5, {"third": 6}]),
+        ("return json.dumps([1], { indent: 1 })", "[\n 1\n]"),
+        ("return json.dumps({ obj: 1 })", '{"obj": 1}'),
+        ("return statistics.quantiles([1, 2, 3, 4], { n: 2 })", [2.5]),
+        ("return math.isclose(1, 1.1, { rel_tol: 0.5 })", True),
+        ("return math.prod([2, 3], { start: 10 })", 60),
+        ("return html.escape('\"', { quote: false })", '"'),
+        ("return html.escape('\"')", "&quot;"),
+        ('return textwrap.fill("aaa bbb", { width: 3 })', "aaa\nbbb"),
+        ('return textwrap.fill("aaa bbb", { width: 6, initial_indent: "> " })', "> aaa\nbbb"),
+        ('return difflib.get_close_matches("ab", ["ab", "abc"], { n: 1 })', ["ab"]),
+        ("return datetime.timedelta({ days: 2 }).days", 2),
+        ("return datetime.date(2026, 1, 2).replace({ day: 5 }).day", 5),
+        ("return stats.dumps([1], { indent: 0 })", "[\n1\n]"),
+        ("return stats.render({ text: 1 }, { text: 2 })", [{"text": 1}, {"text": 2}]),
     ],
 )
 def test_koi_uses_python(project: Project, body: str, result: object) -> None:
@@ -407,6 +478,8 @@ def test_koi_uses_python(project: Project, body: str, result: object) -> None:
         ("stats.mean()", "`values` of `mean` is missing"),
         ("new stats.Counter().add(1); await stats.call()", "`function` and `value` of `call` are missing"),
         ("stats.strict(1, { secnod: 5 })", "`strict` cannot be given `secnod` by name, only `second`"),
+        ("math.prod([2], { begin: 1 })", "`prod` cannot be given `begin` by name, only `start`"),
+        ("json.dumps([1], { nope: 1 })", "got an unexpected keyword argument 'nope'"),
     ],
 )
 def test_what_python_is_not_given(project: Project, body: str, message: str) -> None:

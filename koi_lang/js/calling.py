@@ -13,13 +13,15 @@ from typing import NamedTuple
 from koi_lang.js.errors import TypeErrorValue
 from koi_lang.js.method_tables import Constructor, Function
 from koi_lang.js.number_format import number_text
-from koi_lang.js.python_interop import from_class
+from koi_lang.js.python_interop import from_class, is_of_python, module_of
 from koi_lang.js.undefined import Value, undefined
 
 # The flags of functions that take any number of arguments, or names.
 VARIADIC = 0x04 | 0x08
 _POSITIONAL = (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD)
 _ANY = sys.maxsize
+# Modules whose functions do not tell their parameters, and take no objects in place of values.
+WITHOUT_OBJECTS = frozenset(("datetime",))
 # The parameter of functions that have a `this` of their own.
 THIS = "this_object"
 # What the compiler calls functions without a name that are no lambda.
@@ -50,11 +52,16 @@ def apply(f: Value, *args: Value) -> Value:
     f = getattr(f, "__koi_code__", f)
     if isinstance(f, type):
         f = from_class(f)
+    if args and type(args[-1]) is dict and args[-1] and is_of_python(f) and _are_names(f, args):
+        named = args[-1]
+        args = args[:-1]
+    else:
+        named = {}
     least, most = arity(f)
     if len(args) < least:
         _require_no_more(f, len(args))
-        return f(*args, *(undefined,) * (least - len(args)))
-    return f(*args) if len(args) <= most else f(*args[:most], **_named_arguments(f, args[most:]))
+        return f(*args, *(undefined,) * (least - len(args)), **named)
+    return f(*args[:most], **named)
 
 
 def apply_to(this: Value, f: Value, *args: Value) -> Value:
@@ -79,23 +86,44 @@ def _require_no_more(f: Function, count: int) -> None:
     raise TypeErrorValue(f"{missing} of `{f.__name__}` {'is' if len(needed) == 1 else 'are'} missing")
 
 
-def _named_arguments(f: Function, more: tuple[Value, ...]) -> dict[str, Value]:
-    """What an object behind the other arguments gives to the parameters of a Python function that have to be named.
+def _are_names(f: Function, args: tuple[Value, ...]) -> bool:
+    """Whether the last of the arguments of a Python function, an object, holds arguments by name.
+
+    It does behind all positional ones, and in place of one that is a text, number or Boolean by default.
 
     Raises:
-        TypeErrorValue: it holds other names.
+        TypeErrorValue: it stands behind all positional ones and holds other names.
     """
-    if len(more) != 1 or type(more[0]) is not dict or not getattr(f, "__koi_foreign__", False):
-        return {}
-    parameters = signature(f).parameters.values()
-    if any(parameter.kind is Parameter.VAR_KEYWORD for parameter in parameters):
-        return more[0]
-    known = [parameter.name for parameter in parameters if parameter.kind is Parameter.KEYWORD_ONLY]
-    wrong = next((name for name in more[0] if name not in known), None)
-    if known and wrong is not None:
-        listed = ", ".join(f"`{name}`" for name in known)
-        raise TypeErrorValue(f"`{f.__name__}` cannot be given `{wrong}` by name, only {listed}")
-    return more[0] if known else {}
+    parameters = _parameters_of(f)
+    if parameters is None:
+        return module_of(f) in WITHOUT_OBJECTS
+    given = args[-1]
+    positional = [each for each in parameters if each.kind in _POSITIONAL]
+    kinds = {each.kind for each in parameters}
+    names = [each.name for each in parameters if each.kind is Parameter.KEYWORD_ONLY]
+    index = len(args) - 1
+    if index >= len(positional):
+        if Parameter.VAR_KEYWORD in kinds:
+            return Parameter.VAR_POSITIONAL not in kinds
+        wrong = next((name for name in given if name not in names), None)
+        if Parameter.VAR_POSITIONAL in kinds or index > len(positional):
+            return wrong is None
+        if names and wrong is not None:
+            listed = ", ".join(f"`{name}`" for name in names)
+            raise TypeErrorValue(f"`{f.__name__}` cannot be given `{wrong}` by name, only {listed}")
+        return bool(names)
+    if not isinstance(positional[index].default, str | int | float):
+        return False
+    names += [each.name for each in positional[index:] if each.kind is Parameter.POSITIONAL_OR_KEYWORD]
+    return Parameter.VAR_KEYWORD in kinds or all(name in names for name in given)
+
+
+def _parameters_of(f: Function) -> tuple[Parameter, ...] | None:
+    """The parameters of a Python function; None for one that does not tell them."""
+    try:
+        return tuple(signature(f).parameters.values())
+    except (ValueError, TypeError):
+        return None
 
 
 def _is_needed(parameter: Parameter) -> bool:
@@ -147,9 +175,8 @@ def _arity_of(f: Function) -> Arity:
 
 
 def _parameters(f: Function) -> Arity:
-    try:
-        parameters = signature(f).parameters.values()
-    except (ValueError, TypeError):
+    parameters = _parameters_of(f)
+    if parameters is None:
         return Arity(0, _ANY)
     positional = [parameter for parameter in parameters if parameter.kind in _POSITIONAL]
     least = sum(map(_is_needed, positional))

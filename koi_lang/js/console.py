@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from koi_lang.js.console_state import duration
-from koi_lang.js.conversions import text, truth
+from koi_lang.js.conversions import number, text, truth
 from koi_lang.js.environment import current_environment
 from koi_lang.js.inspect_layout import display_width
 from koi_lang.js.inspect_value import console_text, inspect
 from koi_lang.js.method_tables import MethodTable, namespace
 from koi_lang.js.own_properties import is_array, is_record, own_entries
 from koi_lang.js.process import now_ms
-from koi_lang.js.undefined import Value, undefined
+from koi_lang.js.properties import get
+from koi_lang.js.undefined import Value, nullish, undefined
 
 METHODS = MethodTable()
+# Of objects within each other that `console.dir(value, { depth: null })` writes out.
+MAX_LEVELS = 200
 
 
 def _print(text: str) -> Value:
@@ -56,8 +59,11 @@ def _trace(*values: Value) -> Value:
 
 
 @METHODS.add_as("dir")
-def _dir(value: Value) -> Value:
-    return _print(inspect(value))
+def _dir(value: Value, options: Value = undefined) -> Value:
+    depth = undefined if nullish(options) else get(options, "depth")
+    if depth is undefined:
+        return _print(inspect(value))
+    return _print(inspect(value, MAX_LEVELS if depth is None else int(min(max(number(depth), 0), MAX_LEVELS))))
 
 
 @METHODS.add_as("assert")

@@ -9,7 +9,17 @@ from typing import TypeGuard
 from koi_lang.js.calling import apply_to, function_name
 from koi_lang.js.environment import note_rounding
 from koi_lang.js.errors import TypeErrorValue
-from koi_lang.js.number_format import INFINITY, MAX_EXACT, MIN_EXACT, NAN, fit, number_text, parse_number, to_compact
+from koi_lang.js.number_format import (
+    INFINITY,
+    MAX_EXACT,
+    MIN_EXACT,
+    NAN,
+    double,
+    fit,
+    number_text,
+    parse_number,
+    to_compact,
+)
 from koi_lang.js.undefined import Undefined, Value, nullish, undefined
 
 PRIMITIVES = (str, int, float, bool, type(None), Undefined)
@@ -138,5 +148,6 @@ def position(key: Value) -> int | None:
 def to_int32(value: Value) -> int:
     """The last 32 bits of a number, of which the first is the sign."""
     x = value if type(value) is int else number(value)
+    x = x if MIN_EXACT <= x <= MAX_EXACT else double(x)
     whole = x if isinstance(x, int) else int(x) if math.isfinite(x) else 0
     return whole if -0x80000000 <= whole <= 0x7FFFFFFF else ((whole + 0x80000000) & 0xFFFFFFFF) - 0x80000000

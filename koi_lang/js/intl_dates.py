@@ -26,6 +26,7 @@ GAPS = (
     ("year", "day", "month"), ("hour", "second", "minute"), ("weekday", "month", "day"), ("weekday", "year", "month"),
 )  # fmt: skip
 STYLES = ("full", "long", "medium", "short")
+FIELDS = (*DATE, *TIME, "dateStyle", "timeStyle")
 KNOWN: Mapping[str, tuple[str, ...]] = {
     **DATE, **TIME, "dateStyle": STYLES, "timeStyle": STYLES, "hourCycle": ("h12", "h23"), "hour12": (), "timeZone": (),
 }  # fmt: skip

@@ -16,8 +16,9 @@ from unicodedata import category
 from koi_lang.js.conversions import number
 from koi_lang.js.dates import DATE, DateValue
 from koi_lang.js.errors import RangeErrorValue, TypeErrorValue
-from koi_lang.js.intl_dates import read_options, require_american
+from koi_lang.js.intl_dates import FIELDS, form_of, read_options, require_american
 from koi_lang.js.method_tables import Constructor, holder
+from koi_lang.js.number_format import fit
 from koi_lang.js.undefined import Value, undefined
 
 KNOWN: Mapping[str, tuple[str, ...]] = {
@@ -116,7 +117,10 @@ class NumberForm:
         suffix = ""
         is_zero = False
         if math.isfinite(n):
-            value = EXACT.multiply(abs(Decimal(repr(n))), 100 if self.options.get("style") == "percent" else 1)
+            rounded_number = fit(n) if type(n) is int else n
+            value = EXACT.multiply(
+                abs(Decimal(repr(rounded_number))), 100 if self.options.get("style") == "percent" else 1
+            )
             rounded, exponent = self._scale(value)
             is_zero = not rounded
             digits = self._group(rounded)
@@ -237,6 +241,7 @@ class DateTimeFormatValue:
 
     def __init__(self, locales: Value = undefined, options: Value = undefined) -> None:
         require_american(locales)
+        form_of(options, date=True, time=True)  # what is wrong with them is said here
         self._locales, self._options = locales, options
 
     def __repr__(self) -> str:
@@ -246,7 +251,10 @@ class DateTimeFormatValue:
         """A date, or milliseconds since 1970, as text; now, when there is none."""
         given = DATE.build() if value is undefined else value
         date = given if isinstance(given, DateValue) else DATE.build(number(given))
-        return str(date.locale_date(self._locales, self._options))
+        chosen = self._options if isinstance(self._options, Mapping) else {}
+        has_fields = any(chosen.get(name, undefined) is not undefined for name in FIELDS)
+        write = date.locale_text if has_fields else date.locale_date
+        return str(write(self._locales, self._options))
 
 
 NUMBERFORMAT = Constructor("NumberFormat", NumberFormatValue, NumberFormatValue, holder(NumberFormatValue))

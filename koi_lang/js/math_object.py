@@ -155,7 +155,8 @@ def _fround(value: Value = undefined) -> int | float:
 
 @METHODS.add_as("imul")
 def _imul(a: Value, b: Value) -> int:
-    return to_int32(to_int32(a) * to_int32(b))
+    exact = to_int32(a) * to_int32(b)  # of which a number of the language would keep the first digits
+    return ((exact + 0x80000000) & 0xFFFFFFFF) - 0x80000000
 
 
 @METHODS.add_as("clz32")

@@ -15,6 +15,7 @@ from koi_lang.js.number_format import (
     NAN,
     double,
     exponential,
+    fit,
     number_text,
     parse_float,
     parse_int,
@@ -40,7 +41,7 @@ def _finite(n: Value) -> bool:
 
 def _round_shifted(n: int | float, shift: int) -> int:
     """|n| times 10**shift to the nearest integer, halves upward, exactly."""
-    top, bottom = abs(n).as_integer_ratio()
+    top, bottom = abs(fit(n) if type(n) is int else n).as_integer_ratio()
     top, bottom = (top * 10**shift, bottom) if shift >= 0 else (top, bottom * 10**-shift)
     return (2 * top + bottom) // (2 * bottom)
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from koi_lang.js.calling import apply, arity
 from koi_lang.js.comparison import same
-from koi_lang.js.conversions import PRIMITIVES, property_key, text
+from koi_lang.js.conversions import PRIMITIVES, property_key, text, truth
 from koi_lang.js.errors import TypeErrorValue
 from koi_lang.js.iteration import iterate
 from koi_lang.js.method_tables import Constructor, MethodTable
@@ -86,13 +86,19 @@ def _create(prototype: Value, members: Value = undefined) -> dict[str, Value]:
 def _define_property(target: Value, key: Value, description: Value) -> Value:
     if get(description, "get") is not undefined:
         raise TypeErrorValue(f"Cannot define property '{text(key)}' by a getter, only by a value")
+    is_there = has_own(target, key)
+    for attribute, kind in (("enumerable", "hidden"), ("writable", "read-only")):
+        wanted = get(description, attribute)
+        if not truth(wanted) and not (is_there and wanted is undefined):
+            message = f"Cannot define property '{text(key)}', which would be {kind}: members have no attributes. "
+            raise TypeErrorValue(f"{message}Write `object.name = value`, or `enumerable: true, writable: true`")
     put(target, key, get(description, "value"))
     return target
 
 
 @STATICS.add_as("freeze", "seal", "preventExtensions")
 def _freeze(value: Value) -> Value:
-    """The value itself: Koi objects cannot be frozen."""
+    """The value itself: Koi objects cannot be frozen or closed."""
     return value
 
 

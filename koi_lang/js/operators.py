@@ -53,6 +53,11 @@ def _round_result(result: int, *operands: int) -> int | float:
     return to_compact(double(result))
 
 
+def _round(n: int | float) -> int | float:
+    """A number as the double that is nearest to it."""
+    return n if type(n) is not int or MIN_EXACT <= n <= MAX_EXACT else _round_result(n, n)
+
+
 def subtract(a: Value, b: Value) -> int | float:
     """`a - b`."""
     if type(a) is int is type(b):
@@ -88,9 +93,9 @@ def divide(a: Value, b: Value) -> int | float:
 
 def remainder(a: Value, b: Value) -> int | float:
     """`a % b`, with the sign of `a`."""
-    if type(a) is int is type(b) and a >= 0 < b:
+    if type(a) is int is type(b) and 0 <= a <= MAX_EXACT >= b > 0:
         return a % b
-    a, b = number(a), number(b)
+    a, b = _round(number(a)), _round(number(b))
     if b == 0 or a != a or b != b or math.isinf(a):
         return NAN
     if type(a) is int and type(b) is int and a >= 0:

@@ -35,11 +35,28 @@ def from_module(found: Value, module: ModuleType, name: str) -> Value:
     """A function of a Python module as code calls it; anything else as it is."""
     if not isinstance(found, FUNCTIONS):
         return found if isinstance(found, type) else current_environment().read_python(module, name, found)
+    if found.__module__ in PURE and isinstance(found, FunctionType) and not hasattr(found, "__koi_code__"):
+        # A function of its own, so that a call with an object of named arguments is not mistaken for one that fits.
+        return _cached_recording(found) if found.__defaults__ or found.__kwdefaults__ else found
     if found.__module__ in PURE or hasattr(found, "__koi_code__"):
         return found
     if str(found.__module__).startswith(STANDARD):
         return found
     return _cached_recording(found)
+
+
+def is_of_python(f: Value) -> bool:
+    """Whether a function or class is neither of Koi nor of a program."""
+    if isinstance(f, FunctionType):
+        return "__koi_foreign__" in f.__dict__
+    return isinstance(f, type | BuiltinFunctionType) and not module_of(f).startswith("koi_lang.")
+
+
+def module_of(f: Value) -> str:
+    """The name of the module of a function or class; of a method that of its object."""
+    owner = getattr(f, "__self__", None)
+    about = f if owner is None or isinstance(owner, ModuleType) else owner if isinstance(owner, type) else type(owner)
+    return str(getattr(about, "__module__", ""))
 
 
 def from_object(found: Value, owner: Value, name: str) -> Value:
@@ -94,9 +111,10 @@ def _constructor(kind: type) -> Callable[..., Any]:
     module = kind.__module__.rpartition("/")[2].removesuffix(".py")
 
     @functools.wraps(kind, updated=())
-    def construct(*args: Value) -> Value:
-        return current_environment().call_python(ForeignCall(f"{module}.{kind.__name__}", kind, args))
+    def construct(*args: Value, **named: Value) -> Value:
+        return current_environment().call_python(ForeignCall(f"{module}.{kind.__name__}", kind, args, named))
 
+    construct.__dict__["__koi_foreign__"] = True
     return construct
 
 
@@ -108,8 +126,16 @@ def _is_recorded(kind: type) -> bool:
 
 @functools.lru_cache(maxsize=512)
 def _cached_recording(function: Callable[..., Any]) -> Callable[..., Any]:
-    module = str(function.__module__ or "").rpartition("/")[2].removesuffix(".py")
-    return _recording(function, f"{module}.{function.__name__}")
+    module = str(function.__module__ or "")
+    if module not in PURE:
+        return _recording(function, f"{module.rpartition('/')[2].removesuffix('.py')}.{function.__name__}")
+
+    @functools.wraps(function)
+    def compute(*args: Value, **named: Value) -> Value:
+        return function(*args, **named)
+
+    compute.__dict__["__koi_foreign__"] = True
+    return compute
 
 
 def _recording(function: Callable[..., Any], name: str, *, safe: bool = False) -> Callable[..., Any]:

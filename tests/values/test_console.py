@@ -147,3 +147,11 @@ def test_clocks_have_labels(host: Recorder) -> None:
 def test_durations_are_written_as_by_node(ms: float, text: str) -> None:
     """From a second on a time has three decimals, from a minute on colons."""
     assert text == duration(ms)
+
+
+@pytest.mark.parametrize(("depth", "shown"), [(None, "{ a: { b: { c: { d: 1 } } } }"), (0, "{ a: [Object] }")])
+def test_the_depth_of_an_object_is_asked_for(depth: Any, shown: str, host: Recorder) -> None:
+    """`console.dir` passed it over."""
+    say(host, "dir", {"a": {"b": {"c": {"d": 1}}}}, {"depth": depth})
+
+    assert shown == " ".join("".join(host.printed).split())

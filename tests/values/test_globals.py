@@ -105,6 +105,7 @@ CALLS: list[tuple[Any, ...]] = [
     ("Math.fround", (5.5,), "5.5"),
     ("Math.clz32", (1,), "31"),
     ("Math.imul", (4294967295, 5), "-5"),
+    ("Math.imul", (2147483647, 2147483647), "1"),
     ("parseInt", ("12px",), "12"),
     ("parseFloat", ("1.5em",), "1.5"),
     ("isNaN", ("abc",), "true"),
@@ -296,6 +297,32 @@ def test_importing_the_globals_loads_no_network_code() -> None:
 def test_fetch_is_asynchronous() -> None:
     """`fetch` is a coroutine function, so that calls of it give promises."""
     assert asyncio.iscoroutinefunction(GLOBALS["fetch"])
+
+
+@pytest.mark.parametrize(
+    ("options", "text"),
+    [
+        ({"dateStyle": "medium", "timeStyle": "short"}, "Jan 1, 1970, 12:00 AM"),
+        ({"dateStyle": "full", "timeStyle": "long"}, "Thursday, January 1, 1970 at 12:00:00 AM UTC"),
+        ({"timeStyle": "medium"}, "12:00:00 AM"),
+        ({"dateStyle": "short"}, "1/1/70"),
+        ({"hour": "numeric", "minute": "2-digit"}, "12:00 AM"),
+        ({"month": "short", "day": "numeric", "hour": "numeric"}, "Jan 1, 12 AM"),
+        ({"hour12": False}, "1/1/1970"),
+        ({}, "1/1/1970"),
+    ],
+)
+def test_a_date_format_has_the_fields_of_its_options(options: dict[str, Any], text: str) -> None:
+    """Days and times together, as Node writes them; without any field it is the day."""
+    form = new(get(GLOBALS["Intl"], "DateTimeFormat"), "en-US", {"timeZone": "UTC", **options})
+
+    assert text == invoke(form, "format", 0).replace("\N{NARROW NO-BREAK SPACE}", " ")
+
+
+def test_options_of_a_date_format_are_looked_at_when_it_is_made() -> None:
+    """As Node does."""
+    with pytest.raises(TypeErrorValue):
+        new(get(GLOBALS["Intl"], "DateTimeFormat"), "en-US", {"dateStyle": "short", "hour": "numeric"})
 
 
 def test_formats_of_intl_are_those_of_to_locale_string() -> None:

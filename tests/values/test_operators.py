@@ -287,3 +287,15 @@ def test_objects_with_value_of_and_to_string_convert_themselves() -> None:
     money = {"valueOf": lambda: 5, "toString": lambda: "five"}
 
     assert [operators.add(money, 1), operators.template(money)] == [6, "five"]
+
+
+def test_whole_numbers_that_are_no_doubles_are_rounded_before_they_are_computed_with() -> None:
+    """Node gives the same for the double that is nearest."""
+    b = 725653563933458433
+    bits = [operators.or_bits(b, 0), operators.shift_right(b, 1), operators.and_bits(-b, 0xFFFF)]
+    texts = [get(b, "toFixed")(0), get(b, "toLocaleString")("en-US"), get(b, "toPrecision")(18)]
+
+    assert [2, -2, 2, 0] == [operators.remainder(*each) for each in ((b, 10), (-b, 10), (b, -10), (5, 5))]
+    assert [5, 5] == [operators.remainder(5, b), operators.remainder(5, -b)]
+    assert [1547698176, 773849088, 0] == bits
+    assert ["725653563933458432", "725,653,563,933,458,400", "725653563933458432"] == texts
