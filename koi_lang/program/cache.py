@@ -9,6 +9,7 @@ import os
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from types import CodeType
 from typing import Any
@@ -99,8 +100,9 @@ def _place(path: str) -> Path:
     return settings.cache_folder() / (hashlib.sha256(made_by.encode()).hexdigest()[:32] + SUFFIX)
 
 
+@cache
 def _compiler_stamp() -> str:
-    """Changes when the compiler itself does, as it may in a checkout."""
+    """Changes when the compiler itself does, as it may in a checkout; a process goes on with the one it has loaded."""
     compiler = _newest(str(resources.PACKAGE / "compiler"))
     return f"{compiler}-{resources.grammar().stat().st_mtime_ns}"
 

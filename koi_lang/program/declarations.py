@@ -18,6 +18,7 @@ from koi_lang.runtime.agents.agent import Agent
 from koi_lang.runtime.agents.declarations import Mcp, Role, Team, by_name
 from koi_lang.runtime.mcp.remote import RemoteAgent
 from koi_lang.runtime.prompts import Prompt
+from koi_lang.runtime.schema import signature_text
 from koi_lang.schedules.job import Job
 from koi_lang.settings import ProjectSettings
 from koi_lang.source import is_program
@@ -70,8 +71,10 @@ def require_servers(module: ModuleType, settings: ProjectSettings) -> None:
 
     Raises:
         CompileError: one is neither; has the place of its name.
-        SettingsError: its description lacks something.
+        SettingsError: its description lacks something, or `koi.toml` says of any server what cannot be meant.
     """
+    if settings.may_describe_servers:
+        configured.require_tables(settings)
     for user, server in _used_servers(module):
         try:
             if server.options is None:
@@ -149,3 +152,25 @@ def _declared_values(module: ModuleType) -> list[Any]:
 
 def _is_koi(value: Any) -> bool:
     return isinstance(value, ModuleType) and is_program(str(getattr(value, "__file__", "")))
+
+
+def agent_fields(agent: type[Agent]) -> dict[str, Any]:
+    """The description of an agent for a client."""
+    about = agent.about
+    teams = [team.name for team in about.teams()]
+    fields = {"name": about.name, "affordance": about.affordance, "role": about.role().name, "teams": teams}
+    fields["examples"] = list(about.examples)
+    return {**fields, "handlers": [_handler_fields(handler) for handler in about.handlers.values()]}
+
+
+def _handler_fields(handler: Any) -> dict[str, Any]:
+    return {
+        "name": handler.event,
+        "affordance": handler.affordance,
+        "playbook": handler.playbook,
+        "private": handler.private,
+        "takes": signature_text(handler.schema) if handler.schema else "",
+        "gives": "" if handler.result is None else handler.result.text,
+        "schema": dict(handler.schema),
+        "result": None if handler.result is None else dict(handler.result.schema),
+    }

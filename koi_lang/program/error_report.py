@@ -9,13 +9,13 @@ import traceback
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
-from types import TracebackType
+from types import CodeType, TracebackType
 
 from koi_lang.diagnostics import Diagnostic, LabeledSpan, render
 from koi_lang.errors import KoiError, failure_code, innermost, installing
 from koi_lang.js.errors import MADE, ErrorValue, Made, Thrown, caught
-from koi_lang.js.inspect_value import console_text
 from koi_lang.js.undefined import undefined
+from koi_lang.runtime.replay.error_records import thrown_text
 from koi_lang.source import Source, Span, decode, is_program
 from koi_lang.system import resources
 from koi_lang.system.installation import help_for
@@ -63,10 +63,8 @@ def message(error: BaseException) -> str:
         return message(caught(error))
     if isinstance(error, RecursionError):
         return "the program calls itself too deeply"
-    if isinstance(error, Thrown):
-        return console_text(error.value)
-    if isinstance(error, ErrorValue):
-        return f"{error.message if error.name == 'Error' else error}".strip() or "no message"
+    if isinstance(error, (Thrown, ErrorValue)):
+        return thrown_text(error)
     return f"{type(error).__name__}: {str(error).strip() or 'no message'}"
 
 
@@ -95,13 +93,26 @@ def _places_of(error: BaseException) -> list[LabeledSpan]:
 def _places(trace: TracebackType | None) -> Iterator[LabeledSpan]:
     """The places in Koi sources that an exception passed, outermost first."""
     sources: dict[str, Source] = {}
-    for (frame, _), summary in zip(traceback.walk_tb(trace), traceback.extract_tb(trace), strict=False):
-        path = summary.filename
-        if not is_program(path) or summary.lineno is None:
+    while trace is not None:
+        passed, trace = trace, trace.tb_next
+        code = passed.tb_frame.f_code
+        path = code.co_filename
+        if not is_program(path):
             continue
+        summary = _frame_summary(code, passed.tb_lasti, passed.tb_lineno)
         source = sources.get(path) or sources.setdefault(path, _source(path))
-        if summary.lineno <= len(source.line_starts):  # what begins a script stands behind its text
-            yield LabeledSpan(source, _span(source, summary), _label(frame.f_code.co_qualname))
+        if summary.lineno is not None and summary.lineno <= len(source.line_starts):  # a script begins behind its text
+            yield LabeledSpan(source, _span(source, summary), _label(code.co_qualname))
+
+
+def _frame_summary(code: CodeType, instruction: int, number: int | None = None) -> traceback.FrameSummary:
+    """The place of an instruction, or its line alone; `traceback` would read all lines, those of Python, too."""
+    positions = itertools.islice(code.co_positions(), max(instruction, 0) // 2, None)
+    line, end_line, column, end_column = next(positions, (None,) * 4)
+    return traceback.FrameSummary(
+        code.co_filename, number if line is None else line, code.co_name,
+        lookup_line=False, end_lineno=end_line, colno=column, end_colno=end_column,
+    )  # fmt: skip
 
 
 def _promise_origins(error: BaseException) -> Iterator[LabeledSpan]:
@@ -109,12 +120,8 @@ def _promise_origins(error: BaseException) -> Iterator[LabeledSpan]:
     made: Made | None = getattr(error, MADE, None)
     if made is not None:
         code, instruction = made
-        path, source = code.co_filename, _source(code.co_filename)
-        line, end_line, column, end_column = next(itertools.islice(code.co_positions(), instruction // 2, None))
-        frame = traceback.FrameSummary(
-            path, line, code.co_name, lookup_line=False, end_lineno=end_line, colno=column, end_colno=end_column
-        )
-        yield LabeledSpan(source, _span(source, frame), _label(code.co_qualname))
+        source = _source(code.co_filename)
+        yield LabeledSpan(source, _span(source, _frame_summary(code, instruction)), _label(code.co_qualname))
 
 
 def _fold_places(places: Iterable[LabeledSpan]) -> Iterator[LabeledSpan]:

@@ -28,6 +28,8 @@ TAKEN = frozenset("Annotated Any BaseModel ConfigDict Field Literal TypeAliasTyp
 TAKEN_BY_MODELS = frozenset(
     "construct copy dict fields from_orm json parse_file parse_obj parse_raw schema validate".split()
 )
+# Names in annotations, which a field with a default hides from those of its model.
+TAKEN_BY_TYPES = frozenset("bool float int list str".split())
 
 
 # ---------------------------------------------------------------- TypeScript
@@ -50,18 +52,28 @@ def typescript_module(types: Mapping[str, Schema], note: str) -> str:
 
 
 def _members(schema: Schema, indent: str) -> Iterator[str]:
-    """The fields of an object; those of one that stands in one line, without an indentation, have no comments."""
+    """The fields of an object, each below its comment; behind it where the object stands in one line."""
     for name, part in schema["properties"].items():
         mark = "" if name in schema.get("required", ()) else "?"
         key = name if PLAIN.fullmatch(name) else json.dumps(name)
-        yield f"{_comment(part, indent) if indent else ''}{indent}{key}{mark}: {typescript_type(part)};"
+        comment = _comment(part, indent)
+        comment = comment if indent else " ".join(comment.split("\n"))
+        yield f"{comment}{indent}{key}{mark}: {typescript_type(part)};"
 
 
 def _comment(schema: Schema, indent: str) -> str:
     """What is said of a value, and its bounds, above its type."""
-    said, bounds = schema.get("description", ""), bounds_words(schema)
+    said, bounds = schema.get("description", ""), _bounds_in(schema)
     said = ", ".join(filter(None, (said.rstrip(".") if bounds else said, bounds))).replace("*/", "*\\/")
     return f"{indent}/** {said} */\n" if said else ""
+
+
+def _bounds_in(schema: Schema) -> str:
+    """The bounds of a value, of each kind of it, and of its items."""
+    options = (_bounds_in(each) for each in schema.get("anyOf") or schema.get("oneOf") or ())
+    items = _bounds_in(schema["items"]) if isinstance(schema.get("items"), dict) else ""
+    parts = (bounds_words(schema), " or ".join(dict.fromkeys(filter(None, options))), items and f"each {items}")
+    return ", ".join(filter(None, parts))
 
 
 def typescript_type(schema: Schema) -> str:
@@ -129,18 +141,22 @@ class _Models:
             about = f"# {schema['description']}\n" if "description" in schema else ""
             self.declarations.append(f"{about}{name} = TypeAliasType({name!r}, {self._type(schema, name)!r})")
             return
-        fields = [self._field(each, part, name, schema) for each, part in schema["properties"].items()]
+        taken = {*TAKEN, *TAKEN_BY_MODELS, *TAKEN_BY_TYPES, *self.names.values()}
+        fields = [self._field(each, taken, name, schema) for each in schema["properties"]]
         options = ["extra='allow'", "strict=True", "populate_by_name=True"]
         options += ["regex_engine='python-re'"] if LOOKS_AROUND.search(json.dumps(schema)) else []
         description = [f"    {schema['description']!r}\n"] if "description" in schema else []
         config = f"    model_config = ConfigDict({', '.join(options)})\n"
         self.declarations.append("\n".join([f"class {name}(BaseModel):", *description, config, *fields]))
 
-    def _field(self, name: str, part: Schema, owner: str, schema: Schema) -> str:
-        """A field of a model, under another name where its own cannot stand in a class."""
+    def _field(self, name: str, taken: set[str], owner: str, schema: Schema) -> str:
+        """A field of a model, under a name that is not taken where its own cannot stand in a class."""
         python = re.sub(r"\W", "_", name, flags=re.ASCII).strip("_") or "field"
         python = f"field_{python}" if python[0].isdigit() or python.startswith("model_") else python
-        python = f"{python}_" if keyword.iskeyword(python) or python in TAKEN_BY_MODELS else python
+        while keyword.iskeyword(python) or python in taken:
+            python += "_"
+        taken.add(python)
+        part = schema["properties"][name]
         type = self._type(part, f"{owner}{python.title().replace('_', '')}")
         is_required = name in schema.get("required", ())
         options = [f"alias={name!r}"] if python != name else []

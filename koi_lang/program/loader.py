@@ -131,6 +131,8 @@ def unload_changed(entry: cache.CachedModule) -> None:
 
 def _forget_users(paths: set[str]) -> None:
     """Forget the modules of files, and of all programs that they are a part of."""
+    if not paths:
+        return
     for module in loaded_modules().values():
         if isinstance(module, KoiModule) and not paths.isdisjoint(module.files):
             _forget(module.files)

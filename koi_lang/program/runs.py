@@ -11,6 +11,7 @@ from koi_lang.lazy import lazy_module
 from koi_lang.program import declarations
 from koi_lang.runtime.run import Run
 from koi_lang.runtime.services import MADE_WHEN_USED, Factories, Services
+from koi_lang.system.interpolation import ExpressionRules
 
 if TYPE_CHECKING:
     from koi_lang.program import safe_expressions
@@ -31,6 +32,6 @@ def run_of(module: ModuleType, connect: Connect, factories: Factories = MADE_WHE
     return Run(Services(connect, teams=teams, evaluate=_evaluate, **own), factories)
 
 
-def _evaluate(text: str, names: Mapping[str, Any]) -> Any:
+def _evaluate(text: str, names: Mapping[str, Any], rules: ExpressionRules = ExpressionRules.LENIENT, /) -> Any:
     """An expression that arrived while running; the reader of expressions is loaded with the first one."""
-    return safe_expressions.evaluate(text, names)
+    return safe_expressions.evaluate(text, names, rules)

@@ -8,12 +8,14 @@ import re
 import types
 import typing
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
 from koi_lang.js.bounded_regex import SearchTime
 from koi_lang.js.conversions import is_number
 from koi_lang.js.inspect_value import inspect as as_text
+from koi_lang.js.number_format import number_text
 from koi_lang.js.undefined import undefined
 from koi_lang.js.value_bounds import KEYWORDS, bounds_text, bounds_words, expected_words, is_within
 
@@ -44,6 +46,8 @@ SIMPLE_FORMS = frozenset({FORMS["string"], FORMS["number"], FORMS["integer"]})
 FORM_MARK = re.compile(r"<(text|number|integer)(?:: [^<>]*)?>")
 # Of a path that is longer only the ends are told.
 MAX_PATH_CHARS = 200
+# Smaller numbers are written without an exponent.
+MAX_DIGITS = 1e21
 
 
 def of_annotation(annotation: Any) -> dict[str, Any]:
@@ -66,9 +70,12 @@ def of_function(function: Callable[..., Any]) -> dict[str, Any]:
     """The schema of an object with the parameters of a function; a rest parameter is a list that may be left out."""
     hints = typing.get_type_hints(function)
     known = inspect.signature(function).parameters.values()
-    rest = {p.name: {"type": "array"} for p in known if p.kind is p.VAR_POSITIONAL and p.name not in hints}
     declared, _ = _declared_types(function)
-    fields = {p.name: declared.get(p.name) or rest.get(p.name) or of_annotation(hints.get(p.name, Any)) for p in known}
+    fields = {p.name: declared.get(p.name) or of_annotation(hints.get(p.name, Any)) for p in known}
+    # Python annotates each value of the rest.
+    for parameter in (p for p in known if p.kind is p.VAR_POSITIONAL and p.name not in declared):
+        items = fields[parameter.name]
+        fields[parameter.name] = {"type": "array", **({"items": items} if items else {})}
     required = [p.name for p in known if p.default is p.empty and p.kind is not p.VAR_POSITIONAL]
     return with_definitions_at_root({"type": "object", "properties": fields, "required": required})
 
@@ -117,18 +124,51 @@ def problems(
         yield from checker.problems(value, schema, path)
 
 
+def settle_integers(value: Any, schema: Schema) -> Any:
+    """A value of a type whose whole numbers are integers of Python, too: `7.0` becomes 7 where `int` is declared.
+
+    Objects and lists are changed themselves, which code of Koi cannot tell, since both are the same number to it.
+    """
+    if not holds_whole_float(value):  # most values; which type each part has is dear to find out
+        return value
+    checker = _Checker(schema.get("$defs", {}), "", as_text)
+    root = [value]
+    waiting: list[tuple[Any, list[tuple[Any, Any, Schema]]]] = [(root, [(0, value, schema)])]
+    seen = set[tuple[int, int]]()
+    while waiting:
+        around, parts = waiting.pop()
+        for step, item, declared in parts:
+            its = checker.type_of(item, declared)
+            if type(item) is float and its.get("type") == "integer":
+                # With the digits that programs print, also of large ones.
+                around[step] = int(number_text(item)) if abs(item) < MAX_DIGITS else int(item)
+            elif isinstance(item, dict | list) and (key := (id(item), id(its))) not in seen:
+                seen.add(key)
+                waiting.append((item, _parts(item, its)))
+    return root[0]
+
+
+def holds_whole_float(value: Any) -> bool:
+    """Whether a whole number that is a `float` of Python stands in a value, at any depth."""
+    waiting, seen = [value], set[int]()
+    while waiting:
+        item = waiting.pop()
+        if type(item) is float and item.is_integer():
+            return True
+        if isinstance(item, dict | list) and id(item) not in seen:
+            seen.add(id(item))
+            waiting += item.values() if isinstance(item, dict) else item
+    return False
+
+
 def is_plainly_fitting(value: Any, schema: Schema) -> bool:
     """Whether a value is found to fit at once: an object with fields of simple types. Others have to be looked into."""
     if schema.get("type") != "object" or type(value) is not dict:
         return False
-    properties = schema.get("properties", {})
-    for name in schema.get("required", ()):
-        if name not in value or (name not in properties and value[name] is undefined):
-            return False
-    for name, of_field in properties.items():
-        if len(of_field) != 1 or type(value.get(name)) not in _PLAIN.get(of_field.get("type", ""), ()):
-            return False
-    return True
+    if any(value.get(name, undefined) is undefined for name in schema.get("required", ())):
+        return False
+    given = [(value[name], its) for name, its in schema.get("properties", {}).items() if its and name in value]
+    return all(len(its) == 1 and type(item) in _PLAIN.get(its.get("type", ""), ()) for item, its in given)
 
 
 # The classes whose instances all are of a type.
@@ -175,6 +215,14 @@ class _Checker:
                     if len(its) != 1 or type(item) not in _PLAIN.get(its.get("type", ""), ())
                 ]
         return True
+
+    def type_of(self, value: Any, schema: Schema) -> Schema:
+        """The type that a value has of those that a schema allows; empty where that is none."""
+        schema = self._resolve(schema)
+        if "anyOf" not in schema:
+            return schema
+        options = (option for option in self._options(schema["anyOf"]) if self._fits(value, option))
+        return next((option for option in options if self.has_type(value, option)), {})
 
     def _has_option(self, value: Any, options: Sequence[Schema]) -> bool:
         """Whether a value is of one of several types of its kind."""
@@ -313,15 +361,13 @@ def convert(value: Any, schema: Schema) -> Any:
     """
     if not any(problems(value, schema)):
         return value
-    other = _json_value(value) if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    other = value
+    if isinstance(value, str):
+        with suppress(ValueError):
+            other = json.loads(value)
+    else:
+        other = json.dumps(value, ensure_ascii=False)
     return value if any(problems(other, schema)) else other
-
-
-def _json_value(text: str) -> Any:
-    try:
-        return json.loads(text)
-    except ValueError:
-        return text
 
 
 def _describe_expected(schema: Schema, words: Words) -> str:

@@ -302,6 +302,20 @@ def test_the_notes_of_a_person_count_everywhere(project: Path) -> None:
     assert [("mine", "person")] == [(found.note.id, found.note.owner) for found in search(project, "tabs")]
 
 
+def test_problems_of_notes_are_found_by_an_index() -> None:
+    """Each search asks for them; going through ten thousand notes takes as long as the search itself."""
+    with closing(sqlite3.connect(":memory:")) as connection:
+        connection.executescript(note_index.TABLES)
+        queries = (note_index.DOUBLES, note_index.CIRCLES)
+        steps = [row[3] for query in queries for row in connection.execute(f"EXPLAIN QUERY PLAN {query}")]
+
+    assert [
+        "hidden_notes (hidden=?)",
+        "notes_by_older (owner=? AND supersedes>?)",
+        "notes_by_id (owner=? AND id=?)",
+    ] == [step.partition(" USING INDEX ")[2] for step in steps if not step.startswith("USE TEMP")]
+
+
 @pytest.mark.thorough
 def test_ten_thousand_notes_are_searched_quickly(project: Path) -> None:
     """15 ms of CPU at most, opening the index included, once it is made."""

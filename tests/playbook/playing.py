@@ -107,13 +107,18 @@ class Played:
 
 @dataclass(frozen=True, slots=True)
 class Player:
-    """A folder for programs, each loaded once."""
+    """A folder for programs, each loaded once.
+
+    Attributes:
+        programs: where programs are kept for several such folders, so that they are compiled once.
+    """
 
     folder: Path
+    programs: Path | None = None
 
     def load(self, source: str) -> ModuleType:
         """The module of a program."""
-        path = self.folder / f"{hashlib.sha256(source.encode()).hexdigest()[:12]}.koi"
+        path = (self.programs or self.folder) / f"{hashlib.sha256(source.encode()).hexdigest()[:12]}.koi"
         if not path.exists():
             path.write_text(source, "utf-8")
         return loader.module_of(absolute(str(path)))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
@@ -105,7 +106,8 @@ def test_a_question_nobody_answers_is_told(play: Player) -> None:
         ({"data": 0}, 0),
         ({"data": False}, False),
         ({}, {}),
-        ({"data": None}, {}),
+        ({"data": None}, None),
+        ({"result": None}, None),
         ({"a": 1}, {"a": 1}),
     ],
 )
@@ -131,13 +133,16 @@ def test_updates_beside_a_result_change_the_state(play: Player, field: str, name
     assert ({"ok": True}, {"n": 5}) == (played.result, played.state("Main"))
 
 
-def test_updates_beside_a_result_that_is_no_object(play: Player) -> None:
-    """The model is told where they belong; a text without updates is a result as ever."""
-    said = [act("return", data="text", state_updates={"n": 5}), act("return", data="text", state_updates=None)]
+@pytest.mark.parametrize("result", ["text", None])
+def test_updates_beside_a_result_that_is_no_object(play: Player, result: str | None) -> None:
+    """The model is told where they belong, `null` was read as `{}`; a text without updates is a result as ever."""
+    updates = act("update_state", updates={"n": 5})
+    said = [act("return", data=result, state_updates={"n": 5}), updates, act("return", data=result, state_updates=None)]
     played = play(PROGRAM, said)
 
-    assert '`state_updates` stands in an object of `data`, and `data` is "text"' in played.feedback[1]
-    assert "text" == played.result
+    assert (result, {"n": 5}) == (played.result, played.state("Main"))
+    assert f"stands in an object of `data`, and `data` is {json.dumps(result)}" in played.feedback[1]
+    assert "carry out `update_state` first" in played.feedback[1]
 
 
 def test_updates_in_a_result_are_an_object(play: Player) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import time
 from pathlib import Path
@@ -9,6 +10,8 @@ from typing import Any
 
 import pytest
 
+from koi_lang.runtime.guards.commands import Command, place_of
+from koi_lang.runtime.shared_sandbox import SharedSandboxes
 from tests.limits import LIMIT_S
 from tests.playbook.playing import Played, Player, act, done, solo
 from tests.playbook.test_shell import command, is_alive
@@ -181,3 +184,37 @@ def test_a_command_that_ends_the_holder(play: Player) -> None:
 
     assert "has ended the process that held its sandbox" in run.feedback[1]
     assert "fine" in run.feedback[2]
+
+
+@pytest.mark.parametrize("beside", [0, 1])
+def test_a_command_that_is_cancelled_while_it_begins_is_ended(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, beside: int
+) -> None:
+    """It runs already when its start is cancelled, since the answer of a thread takes a moment to be heard."""
+    place, pids = place_of(None, tmp_path), tmp_path / "pids"
+
+    async def main() -> None:
+        run_in_thread, has_begun = asyncio.to_thread, asyncio.Event()
+
+        async def delayed(function: Any, *given: Any) -> Any:
+            result = await run_in_thread(function, *given)
+            if function.__name__ == "send" and not has_begun.is_set() and len(begun) == beside:
+                await run_in_thread(wait_for, pids)
+                has_begun.set()
+                await asyncio.sleep(0.2)
+            return result
+
+        async with asyncio.TaskGroup() as group:
+            sandboxes = SharedSandboxes(group)
+            begun = [await sandboxes.start(Command("sleep 60", place, ""), is_merged=True) for _ in range(beside)]
+            monkeypatch.setattr(asyncio, "to_thread", delayed)
+            asked = Command(f"sleep 60 & echo $$ $! > {pids}; wait", place, "")
+            starting = group.create_task(sandboxes.start(asked, is_merged=True))
+            await has_begun.wait()
+            starting.cancel()
+            await asyncio.wait([starting])
+            left = [is_alive(int(pid)) for pid in pids.read_text().split()]
+            await sandboxes.end()
+        assert [False, False] == left
+
+    asyncio.run(main())

@@ -79,12 +79,15 @@ def test_references(play: Player, text: str, expected: str) -> None:
         ("so: {{ s.output.stdout }}!", "`{{ s.output.stdout }}` has no value: `s` failed"),
         ("${s.output.stdout || 'none'}", "has no value: `s` failed"),
         ("${maybe.output.n}", "`maybe` was skipped, because its condition does not hold"),
-        ("${first.output.anwser}", "`${first.output.anwser}` has no value: `first.output` has `answer`"),
-        ("${first.output.answer.deep.x} x", "`first.output` has `answer`"),
+        (
+            "${first.output.anwser}",
+            "has no value: `first.output` has no `anwser`. Did you mean `first.output.answer`?",
+        ),
+        ("${first.output.answer.deep.x} x", "`first.output.answer` is a string, which has no `deep`"),
         ("${nobody.output.x}", "there is no result `nobody`. There are results of `first`. A text"),
         ("said ${frist.output.answer}", "there is no result `frist`. Did you mean `first`?"),
         ("${inner.output.x}", "`inner` failed"),
-        ("${previousResult.nothing}", "`previousResult` has `answer`"),
+        ("${previousResult.nothing}", "`previousResult` has no `nothing`. It has `answer`."),
     ],
 )
 def test_what_gave_no_result_cannot_be_referred_to(play: Player, text: str, told: str) -> None:
@@ -168,7 +171,7 @@ def test_conditions(play: Player, condition: Any, holds: bool) -> None:
     [
         (5, "`condition` must be true, false or the text of an expression, not 5"),
         ("nobody.output.x > 3", "there is no `nobody` here"),
-        ("state.n > nobody", "known names are `args`, `state`."),
+        ("state.n > nobody", "Known names are `args`, `state`."),
         ("${nobody.output.x} > 3", "there is no `nobody` here"),
         ("one two", "`one two` is no expression"),
     ],

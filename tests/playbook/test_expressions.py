@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import contextlib
 import math
+import re
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from koi_lang.errors import ExpressionError
 from koi_lang.js.undefined import undefined
-from koi_lang.program.safe_expressions import ExpressionError, evaluate
+from koi_lang.program.safe_expressions import IN_CODE, evaluate
+from koi_lang.system.interpolation import ExpressionRules
 
 NAMES: dict[str, Any] = {
     "a": {"output": {"n": 3, "s": "Ada", "list": [1, 2, 3], "none": None}},
@@ -79,6 +82,22 @@ NAMES: dict[str, Any] = {
         ("[[1], [2]].flatMap(x => x.map(y => [y, n]))", [[1, 5], [2, 5]]),
         ("a.output.none?.map(x => x)", undefined),
         ("a.output.list.map(x => ({ x: x }))[0].x", 1),
+        ("Math.max(...a.output.list, ...[7])", 7),
+        ("[...a.output.list, ...'ab']", [1, 2, 3, "a", "b"]),
+        (
+            "({ ...a.output, n: 4, [a.output.s + n]: 1 })",
+            {"n": 4, "s": "Ada", "list": [1, 2, 3], "none": None, "Ada5": 1},
+        ),
+        ("({ a: 1 }).a + ({ b: { c: 2 } }).b.c", 3),
+        ("[{ x: 1, y: [2, 3] }].map(({ x, y: [, z = 9], w = z, ...rest }) => [x, z, w, rest])", [[1, 3, 3, {}]]),
+        ("[[1, 2, 3]].map(([x, ...more]) => more)", [[2, 3]]),
+        ("[undefined, 1].map((x = 5, ...more) => [x, more.length])", [[5, 2], [1, 2]]),
+        ("a.output.list.map(String).filter(Boolean)", ["1", "2", "3"]),
+        ("`${a.output.list.map(x => `<${x}>`).join('')}`", "<1><2><3>"),
+        ("'ab'.repeat(2) + 'x'.padStart(3) + 'a-b-c'.replaceAll('-', '+') + 'aa'.replace('a', 'b')", "abab  xa+b+cba"),
+        ("[1].concat([2], 3).toReversed()", [3, 2, 1]),
+        ("n ** 2", 25),
+        ("Object.fromEntries(Object.entries({ b: 1 }).map(([k, v]) => [k.toUpperCase(), v + 1]))", {"B": 2}),
     ],
 )
 def test_what_is_computed(text: str, value: Any) -> None:
@@ -92,23 +111,26 @@ def test_what_is_computed(text: str, value: Any) -> None:
         "a.__class__", "a['__class__']", "''.__class__.__mro__", "a['__cl' + 'ass__']", "[].__init__", "a.constructor",
         "a['constructor']", "n.prototype", "a.__proto__", "a.output.list.__len__()",
         "n()", "a.output.n()", "a['output']()", "(1)(2)", "eval('1')", "exec('1')", "print(1)", "open('x')",
-        "'x'.repeat(9)", "'x'.padEnd(9)", "[1].push(2)", "'a'.replace('a', 'b')",
+        "[1].push(2)", "'a'.replace(/a/, 'b')", "'a'.replace('a', x => x)",
         "a.output.list.map(n)", "a.output.list.map('x')", "a.output.s.map(x => x)", "a.output.list.forEach(x => x)",
         "a.output.list.map(x => y)", "a.output.list.map(async x => x)", "a.output.list.map(x => { return x })",
-        "a.output.list.map(([x]) => x)", "a.output.list.map((x = 1) => x)", "a.output.list.map((...x) => x)",
+        "a.output.list.map(([x]) => x)", "a.output.list.map(({ x }) => x)",
+        "a.output.list.map(function (x) { return x })",
         "a.output.list.map(x => y => x)", "a.output.list.map(x => x.constructor)",
         "a.output.list.map(x => x.__class__)",
-        "a.output.list.map(String)", "many.map(x => x)", "many.slice(0, 9).map(x => big + x)",
+        "a.output.list.map(fetch)", "many.map(x => x)", "many.slice(0, 9).map(x => big + x)",
         "many.slice(0, 999).map(x => many.slice(0, 999).some(y => y < 0))",
-        "[1].concat([2])", "a.hasOwnProperty('x')", "a.toString()", "Math.random()", "Date.now()",
+        "a.hasOwnProperty('x')", "a.toString()", "Math.random()", "Date.now()",
         "Object.assign(a, a)",
-        "Math.max(...[1, 2])", "Math['max'](1)", "JSON['parse']('1')", "Promise.resolve(1)",
+        "Math.max(...5)", "Math['max'](1)", "JSON['parse']('1')", "Promise.resolve(1)",
         "n = 6", "n += 1", "n++", "--n", "a.output.n = 1", "delete a.output",
         "await n", "await send peers.event('x').any()(1)", "() => 1", "x => x", "async () => 1", "function () { }",
         "new Date()", "new Error('x')", "n instanceof Object", "/a/.test('a')", "/a/",
-        "n ** n", "1 & 2", "this", "this.state", "args", "registry", "process.env", "console", "globalThis", "Math",
+        "1 & 2", "this", "this.state", "args", "registry", "process.env", "console", "globalThis", "Math",
         "JSON",
-        "[...[1]]", "({ ...a })", "({ [n]: 1 })",
+        "[...n]", "[...many, ...many]", "({ get x() { return 1 } })", "({ x() { return 1 } })", "({ x: y => y })",
+        "'ab'.repeat(900000)", "'x'.padEnd(9e9)", "big.replaceAll('x', 'xx')", "'xx'.replaceAll('x', big)",
+        "big.concat(big)", "[big].concat([big])", "'x'.repeat(-1)", "new Map()", "super.x", "n => { }",
         "", " ", "1 +", "a b", "a; b", "a, b", "if (n) { }", "return n", "import('os')", "'unclosed", "${n}",
         "JSON.parse('nope')", "half.toFixed(200)", "5 in 'x'", "n in n",
         "x" * 2001, "(" * 1000, "!" * 1999 + "n", "[" * 900 + "]" * 900, "-" * 1999 + "1",
@@ -121,6 +143,49 @@ def test_what_is_refused(text: str) -> None:
     """Everything that could reach out of the given values, change something or take for ever is an error."""
     with pytest.raises(ExpressionError):
         evaluate(text, NAMES)
+
+
+@pytest.mark.parametrize(
+    ("text", "message", "help"),
+    [
+        ("nn + 1", "there is no `nn` here", "Did you mean `n`?"),
+        ("state.cuont.x", "`state.cuont` has no value", "Write `?.` and `?? …` where a value may be missing."),
+        ("a.output.none.x", "`a.output.none` is null", "Write `?.` and `?? …` where a value may be missing."),
+        ("a.output.n.x", "`a.output.n` is a number, which has no members here", None),
+        ("a.output.list.pop()", "`a.output.list.pop` cannot be called here", IN_CODE),
+        ("a.output.s.toUppercase()", "`a.output.s.toUppercase` cannot be called here", "Did you mean `toUpperCase`?"),
+        ("new Date(n)", "`new` is not computed here", IN_CODE),
+        ("Date.now()", "`Date` is not computed here", IN_CODE),
+        ("Math.random()", "`Math.random` is not computed here", None),
+        ("[1].map(x => { return x })", "a function in an expression has one expression behind its arrow", None),
+        ("Math.max(...n)", "`n` is no list, but a number", None),
+        ("state.count = 1", "an assignment is not computed here", "Write the new value alone, or use `update_state`."),
+        ("[n].map(({ x }) => x)", "`{ x }` does not fit a value that is a number", None),
+        ("n:.2f", "`n:.2f` is no expression", "Write `(n).toFixed(2)`."),
+    ],
+)
+def test_what_is_refused_says_what_to_write(text: str, message: str, help: str | None) -> None:
+    """The part that is wrong stands there as it was written, names of the language among them."""
+    with pytest.raises(ExpressionError, match=re.escape(message)) as raised:
+        evaluate(text, NAMES, ExpressionRules.STRICT)
+
+    assert help is None or help == raised.value.help
+
+
+@pytest.mark.parametrize("text", ["a?.nix?.x", "a.nix?.x.y", "a.output.none?.map(x => x)", "state.nix ?? 1", "a.nix"])
+def test_what_may_be_missing_is_no_error(text: str) -> None:
+    """A chain with `?.` ends, and the last part of a path is `undefined`, as in code."""
+    assert evaluate(text, NAMES, ExpressionRules.STRICT) in (undefined, 1)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["Math.max(...[1])", "({ [n]: 1 })", "[[1]].map(([x]) => x)", "n ** 2", "[1].map(String)", "'x'.repeat(2)"],
+)
+def test_answers_of_old_journals_compute_what_they_did(text: str) -> None:
+    """What was an error then is one where the journal is replayed."""
+    with pytest.raises(ExpressionError):
+        evaluate(text, NAMES, ExpressionRules.EARLIER)
 
 
 def test_names_hide_functions() -> None:

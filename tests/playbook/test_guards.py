@@ -51,14 +51,14 @@ def test_the_model_is_not_asked_about_what_an_input_guard_refuses(play: Player) 
     played = play(guarded('guard input { return input.text === "hello" }'), [], payload={"text": "odd"})
 
     assert not played.requests
-    assert "the input guard of `Main` refuses the input of `go`: no reason given" in played.told
+    assert "the input guard of `Main` refuses the input of `go`: it gives `false`" in played.told
 
 
 @pytest.mark.parametrize(
     ("answers", "reason"),
     [
         ([{"allow": False, "reason": "it is rude"}], "it is rude"),
-        ([{"allow": False}], "no reason given"),
+        ([{"allow": False}], "it gives no `reason`"),
         (["Yes, it is fine."] * 2, "gave up after 2 answers that are no result"),
         ([{"allow": "yes"}] * 2, "gave up after 2 answers that are no result"),
         ([act("print", message="allowed")] * 2, "gave up after 2 answers that are no result"),

@@ -148,17 +148,34 @@ def test_a_number_in_quotes_is_told_how_to_write(tmp_path: Path) -> None:
     assert "Write it without quotes and unit, as in `time = 60`." == error.value.help
 
 
+def test_a_limit_is_finite(tmp_path: Path) -> None:
+    """Nothing can be counted against one that is not."""
+    (tmp_path / "koi.toml").write_text("[limits]\nusd = inf")
+
+    with pytest.raises(SettingsError, match="must be a number above 0, not inf"):
+        project.limits(read_settings(tmp_path))
+
+
 @pytest.mark.parametrize(
     ("text", "problem"),
     [
         ("shell = 5", "`shell` in `koi.toml` is no table"),
         ("[shell]\nallow = 'ls'", "`allow` in `[shell]` of `koi.toml` is no list of texts"),
+        ("deny = ['run:ls']", "`deny` of `koi.toml` stands in no section"),
         ("[shell]\nallow = [5]", "`allow` in `[shell]` of `koi.toml` is no list of texts"),
         ("[shell]\nalow = ['ls']", "`[shell]` in `koi.toml` has no `alow`"),
+        ("[http]\nallow = [1]", "`allow` in `[http]` of `koi.toml` is no list of texts"),
+        ("[web]\nsearch = 'here'", "`search` in `[web]` of `koi.toml` must be an address of the web"),
+        ("[memory]\nkeep = 'all'", "`keep` in `[memory]` of `koi.toml`"),
+        ("[check]\nprose = 'no'", "`prose` in `[check]` of `koi.toml` must be true or false"),
+        ("[trust]\nrun = 'maybe'", "`run` in `[trust]` of `koi.toml`"),
+        ("[mcp.files]\nallow = 5", "`allow` in `[mcp.files]` of `koi.toml` is no list of texts"),
+        ("mcp = 1", "`mcp` in `koi.toml` describes no MCP server"),
+        ("a2a = 1", "`a2a` in `koi.toml` is no table"),
     ],
 )
-def test_permissions_that_make_no_sense(tmp_path: Path, text: str, problem: str) -> None:
-    """`allow` is a list of texts, and nothing else is there."""
+def test_settings_that_make_no_sense(tmp_path: Path, text: str, problem: str) -> None:
+    """They are told with the first that are needed, whatever section these are in."""
     (tmp_path / "koi.toml").write_text(text)
 
     with pytest.raises(SettingsError, match=re.escape(problem)):

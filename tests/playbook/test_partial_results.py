@@ -83,6 +83,16 @@ def test_what_is_no_json_has_no_part() -> None:
     assert [None, None, {}] == [parse_beginning(text) for text in ("", "no", '{"a')]
 
 
+@pytest.mark.parametrize("fence", ["", "```json\n"])
+def test_a_result_without_an_action_grows(fence: str, play: Player) -> None:
+    """In a playbook that may act, too, an object with the fields of the type is the result."""
+    parts, result = grown(play, "act", f"{fence}{json.dumps(TICKET)}\n{fence[:3]}")
+
+    assert TICKET == result
+    assert len(parts) > 4
+    assert all(is_part(part, TICKET) for part in parts)
+
+
 @pytest.mark.parametrize("event", ["answer", "act"])
 def test_an_object_grows(event: str, play: Player) -> None:
     """By itself, and in the action that returns it; the last part is nearly all of it."""
@@ -131,3 +141,30 @@ def test_long_results_are_not_told_too_often() -> None:
         result.add(text[start : start + 4])
 
     assert sum(len(part["text"]) for part in told) < 25 * len(text)
+
+
+@pytest.mark.parametrize(
+    ("answer", "result"),
+    [
+        ({"intent": "return", "data": TICKET}, TICKET),
+        ({"actionType": "direct", "intent": "return", "data": TICKET}, TICKET),
+        ({"data": TICKET, "intent": "return"}, TICKET),
+    ],
+)
+def test_a_result_in_an_action_grows_without_it(answer: Any, result: Any, play: Player) -> None:
+    """Where a model is asked for the result alone and answers with the action, its parts are those of the result."""
+    parts, given = grown(play, "answer", json.dumps(answer))
+
+    assert result == given
+    assert all(is_part(part, result) for part in parts)
+    assert bool(parts) == (next(iter(answer)) != "data")
+
+
+def test_a_field_may_be_called_like_one_of_an_action() -> None:
+    """What the type names is part of the result."""
+    told: list[Any] = []
+    WrittenResult(lambda part: told.append(part.value), is_alone=True, protocol={"batch"}).add(
+        '{"intent": "buy", "n": 1}'
+    )
+
+    assert [{"intent": "buy", "n": 1}] == told

@@ -125,7 +125,7 @@ def agent_state(played: Played, agent: str) -> str:
 
 
 @given(CAPABILITIES, CAPABILITIES, st.lists(actions("main"), max_size=4), st.lists(actions("helper"), max_size=3))
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 def test_nothing_is_done_that_the_role_lacks(
     play: Player, one: set[str], two: set[str], main: list[Any], helper: list[Any]
 ) -> None:

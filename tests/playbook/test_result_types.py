@@ -208,3 +208,90 @@ def test_models_are_told_declared_types_of_functions(play: Player) -> None:
 
     assert "- Shop.total(order: { items: Item[], note?: string }, first?: {" in system
     assert "## Types\nItem = { name: string, pieces: integer, gift?: boolean }" in system
+
+
+NULLS = """
+role Worker { can execute }
+role Lead { can delegate }
+agent Clerk : Worker {
+  on text(): string | null { playbook "Return the name, if there is one." }
+  on anything(): any { playbook "Return it." }
+  on thing() { playbook "Return it." }
+  on record(): { name?: string | null } | null { playbook "Return it." }
+  on name(): string | null { answer "Who is it, if anybody?" }
+}
+team Office { clerk: Clerk }
+agent Main : Lead {
+  uses team Office
+  on typed(args) { return await Clerk.handle("thing", {}, { returns: { type: ["string", "null"] } }) }
+  on chosen(args) { return await Clerk.handle("thing", {}, { returns: { enum: ["a", null] } }) }
+  on sent(args) { return await send peers.event("thing").any()({}) }
+  on asked(args) { playbook "Have the clerk return the text, and return that." }
+}
+"""
+NULL = act("return", data=None)
+
+
+@pytest.mark.parametrize("event", ["text", "anything", "thing", "record", "name"])
+@pytest.mark.parametrize("answer", [NULL, act("return", result=None)], ids=str)
+def test_null_is_a_result(answer: Any, event: str, play: Player) -> None:
+    """It came as an empty object, which is neither a text nor null."""
+    played = play(NULLS, [answer], call=f"Clerk.{event}")
+
+    assert (None, None, 1) == (played.error, played.result, len(played.requests))
+
+
+@pytest.mark.parametrize("event", ["text", "name"])
+def test_null_is_an_answer(event: str, play: Player) -> None:
+    """A result that is no object stands in a field of an answer without actions."""
+    assert play(NULLS, [{"result": None}], call=f"Clerk.{event}").result is None
+
+
+@pytest.mark.parametrize("event", ["typed", "chosen", "sent"])
+def test_null_reaches_the_caller(event: str, play: Player) -> None:
+    """A schema that allows it refused the empty object that came instead."""
+    played = play(NULLS, [NULL], call=f"Main.{event}")
+
+    assert (None, None) == (played.error, played.result)
+
+
+def test_a_member_gives_null(play: Player) -> None:
+    """Its result is a value like others, for references, too."""
+    asked = {"actionType": "delegate", "intent": "clerk::text", "data": {}, "id": "c"}
+    played = play(NULLS, [asked, NULL, act("return", data={"name": "${c.output}"})], call="Main.asked")
+
+    assert (None, {"name": None}) == (played.error, played.result)
+
+
+@pytest.mark.parametrize(("event", "result"), [("thing", {}), ("anything", {}), ("text", None)])
+def test_a_return_without_a_result(event: str, result: Any, play: Player) -> None:
+    """It gives an empty object where one may be, else null."""
+    assert result == play(NULLS, [act("return")], call=f"Clerk.{event}").result
+
+
+def test_a_field_that_may_be_null(play: Player) -> None:
+    """It is kept, and is not taken for one that was left out."""
+    assert {"name": None} == play(NULLS, [act("return", data={"name": None})], call="Clerk.record").result
+
+
+WHOLE = """
+role Worker { can execute }
+type Item = { n: int, part: number }
+agent Main : Worker {
+  on told(): { n: int, items: Item[], some: int | string | null, either: int | number } { playbook "Count." }
+  on coded(): int { return 2 ** 60 / 1.5 * 1.5 }
+}
+"""
+
+
+def test_whole_numbers_are_integers(play: Player) -> None:
+    """What is declared `int` leaves as one, however a model writes it, and at any depth; a `number` stays as it is."""
+    data = {"n": 7.0, "items": [{"n": 2.0, "part": 2.0}], "some": 3.0, "either": 1.5}
+
+    told = play(WHOLE, [act("return", data=data)], call="Main.told").result
+    coded = play(WHOLE, [], call="Main.coded").result
+
+    assert [int, int, float, int, float] == [
+        type(value) for value in (told["n"], *told["items"][0].values(), told["some"], told["either"])
+    ]
+    assert (int, "1152921504606847000") == (type(coded), str(coded))

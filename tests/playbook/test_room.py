@@ -83,11 +83,13 @@ def test_loops_within_loops_end(play: Player, monkeypatch: pytest.MonkeyPatch) -
 
 def test_a_reference_gives_no_method(play: Player) -> None:
     """A path of a model reaches what a list holds, never a function that changes it when the value is shown."""
-    answer = [update(list={"toString": "${args.items.pop}"}), act("print", message="${String(state.list)}")]
+    shown = act("print", message="${args.items.pop ?? 'no'}")
+    answers = [update(list={"toString": "${args.items.pop}"}), shown, done()]
 
-    played = play(KEEPING, [{"batch": [*answer, done()]}], payload={"items": [1, 2, 3]})
+    played = play(KEEPING, answers, payload={"items": [1, 2, 3]})
 
-    assert {"toString": "${args.items.pop}"} == played.state("Main")["list"]
+    assert "`args.items.pop` is a function" in played.feedback[1]
+    assert (("no",), []) == (played.printed, played.state("Main")["list"])
 
 
 def test_an_earlier_result_cannot_answer_for_the_person(play: Player) -> None:

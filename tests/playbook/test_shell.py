@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import os
 import signal
 import time
@@ -276,6 +277,21 @@ def test_a_failing_command_is_a_result(play: Player) -> None:
 def test_commands_cannot_read_the_terminal(play: Player) -> None:
     """Standard input is empty, so that a command that asks does not wait for ever."""
     assert "" == output(play, "cat")["stdout"]
+
+
+def test_a_command_that_nothing_would_end_does_not_begin(
+    play: Player, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where no file may be opened for the process that watches over it, that is told, and nothing is left."""
+
+    async def refuse(*words: str, **options: Any) -> None:
+        raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
+
+    monkeypatch.setattr(asyncio, "create_subprocess_exec", refuse)
+    played = play(PROGRAM, [command("touch made", id="x"), done()], allow=["shell"])
+
+    assert "the command cannot be started" in played.feedback[1]
+    assert not (tmp_path / "made").exists()
 
 
 def test_a_folder_that_is_not_there(play: Player) -> None:

@@ -15,6 +15,7 @@ from koi_lang.program.safe_expressions import evaluate
 from koi_lang.runtime.context import current_run
 from koi_lang.runtime.playbook.references import ActionScope
 from koi_lang.runtime.playbook.told_expressions import ToldData
+from koi_lang.runtime.replay.digest_forms import FORM
 from koi_lang.system.interpolation import Interpolation, Rendered
 from tests.playbook.playing import Player, Voice, act, ask, done
 from tests.playbook.transports import WAYS, talk
@@ -115,6 +116,20 @@ def test_tools_of_servers() -> None:
     assert not told("", tools=tools).holds("state.name")
 
 
+def test_an_expression_alone_is_no_guess(play: Player) -> None:
+    """A payload that had it switched a whole field of the model off: the text was the result, or no number."""
+    text = "hi ${args.n} there"
+    answers = [done(n="${args.n}"), {"batch": [show(r"\${args.n}"), done(n=3)]}]
+    played = play(PROGRAM, answers, payload={**ARGS, "name": text})
+
+    assert ({"n": 3}, ("${args.n}",)) == (played.result, played.printed)
+    assert "`${args.n}` is not computed, since the data that you were told has it, too. Write its value." in str(
+        played.requests[1].messages[-1]
+    )
+    assert {"name": text} == play(PROGRAM, [done(name=text)], payload={**ARGS, "name": text}).result
+    assert {"n": "${nobody.n}"} == play(PROGRAM, [done(n="${nobody.n}")], payload={"name": "${nobody.n}"}).result
+
+
 # ---------------------------------------------------------------- what stays an expression
 
 
@@ -133,6 +148,30 @@ def test_results_of_earlier_answers(play: Player) -> None:
     assert ("${w.output.n} x",) == printed(play, read("x", id="w"), read("${w.output.n}"), show(texts))
 
 
+@pytest.mark.parametrize(
+    "page",
+    [
+        "${args.list.map(x => ({ t: state.token }))[0].t}",
+        "${Math.max(...args.list)} ${[...args.list, state.token].join()}",
+        "${`${state.token}`} and ${OUT:-${state.token}}",
+        "${[{ t: state.token }].map(({ t }) => t).join('')}",
+        "${args.nix} ${args.list[9]} ${args.list.push(1)}",
+        '${"}".length && state.token} ${ { a: { b: state.token } }.a.b }',
+    ],
+)
+def test_braces_in_what_data_holds(page: str, play: Player) -> None:
+    """Expressions with braces, and those in others, are text too; what could not be computed is no error there."""
+    assert (f"{page}.", f"so: {page}") == printed(play, read(page), show(f"{page}."), show(f"so: {page}"))
+
+
+def test_a_part_of_what_data_holds_is_text(play: Player) -> None:
+    """A hole that stands in another one of the data, alone or in a text of the model's own."""
+    page = "${OUT:-${state.token}}"
+    texts = "${state.token} {{state.token}} ${DIR:-${state.token}}"
+
+    assert (texts,) == printed(play, read(page), show(texts))
+
+
 def test_mixed_expressions_are_not_about_results(play: Player) -> None:
     """One that mentions an action of the answer and something else is not the model's own."""
     page = "${w.output.n + state.token} ${w.output.n-args.n} ${[w.output.n, ...args.list]}"
@@ -142,9 +181,9 @@ def test_mixed_expressions_are_not_about_results(play: Player) -> None:
 
 def test_an_id_does_not_open_names(play: Player) -> None:
     """An action that takes the name of the payload, and is skipped, has nobody read the payload."""
-    batch = {"batch": [act("print", id="args", message="x", condition="false"), show("${args.n}")]}
+    batch = {"batch": [act("print", id="args", message="x", condition="false"), show("n: ${args.n}")]}
 
-    assert ("${args.n}",) == printed(play, read("${args.n}"), batch)
+    assert ("n: ${args.n}",) == printed(play, read("${args.n}"), batch)
 
 
 def test_counters_of_loops(play: Player) -> None:
@@ -248,7 +287,7 @@ def test_only_what_was_told_before_the_answer() -> None:
 def test_a_backslash_in_front_of_what_data_holds() -> None:
     """Is taken away as ever: the text is the same with both ways to keep it from being computed."""
     names = ActionScope(evaluate, {"x": 1}, {})
-    names.begin_answer(told("${args.x}"))
+    names.begin_answer(told("${args.x}"), int(FORM))
 
     assert "${args.x} ${args.x}" == names.resolve(r"\${args.x} ${args.x}")
 
@@ -273,7 +312,7 @@ def test_floods(text: str) -> None:
     once = time.process_time() - began
     answer = " ".join(["${args.n}"] * 2000)
     names = ActionScope(evaluate, {"n": 1}, {})
-    names.begin_answer(data)
+    names.begin_answer(data, int(FORM))
     names.resolve(answer)
 
     assert once < 4

@@ -205,11 +205,11 @@ def test_a_failure_ends_the_answer(play: Player) -> None:
 
 def test_all_problems_of_an_action_are_told_at_once(play: Player) -> None:
     """Arguments are checked before anything runs, all of them."""
-    played = play(solo("execute"), [act("shell", command=5, cwd=[], background="yes"), done()])
+    played = play(solo("execute"), [act("shell", command=[5], cwd=[], background="yes"), done()])
 
     for problem in (
         "`description` is missing",
-        "`command` must be a text, not 5",
+        "`command` must be a text, not [ 5 ]",
         "`cwd` must be a text or null, not []",
         "`background` must be true or false, not 'yes'",
     ):

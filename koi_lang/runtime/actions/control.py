@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
+import json
 import re
 from typing import TYPE_CHECKING, Any
 
+from koi_lang.errors import KoiError
 from koi_lang.runtime.actions.registered import ActionContext, ActionError, action
+from koi_lang.runtime.budget.limits import LimitReachedError
 from koi_lang.runtime.guards.size import require_room, written_weight
+from koi_lang.system.interpolation import IMPLICIT_NAMES
 
 if TYPE_CHECKING:
     from koi_lang.runtime.ports import BlockPort
 
 MAX_ITERATIONS = 1000
+# Of an item in a message about it.
+MAX_SHOWN_CHARS = 200
 # The names of those that models are offered.
 CONTROL = ("if", "while", "repeat")
 # Frozen plans use it; no model is offered it.
 FOR_EACH = "for_each"
-# Names that the actions of a loop cannot give to an item.
-TAKEN = frozenset({"args", "state", "iteration", "iterationIndex", "previousResult", "lastResult"})
 
 
 @action("execute", name="if", aliases={"else": "otherwise"}, inside=True, only_looks=True)
@@ -61,12 +65,19 @@ async def for_each(context: ActionContext, of: list[Any], as_: str, actions: lis
     """Carry out `actions` for each item of a list, named by `as`; gives the list of their last results."""
     if len(of) > MAX_ITERATIONS:
         raise ActionError(f"`of` may have {MAX_ITERATIONS} items, and has {len(of)}")
-    if not re.fullmatch(r"[A-Za-z_]\w*", as_) or as_ in TAKEN:
+    if not re.fullmatch(r"[A-Za-z_]\w*", as_) or as_ in IMPLICIT_NAMES:
         raise ActionError(f"`as` is to be a name such as `item`, not `{as_}`")
     block = _block(context, actions, "actions")
     size, results = _Results(), list[Any]()
     for index, item in enumerate(of):
-        done = await block.carry_out(**{as_: item}, iteration=index + 1, iterationIndex=index)
+        try:
+            done = await block.carry_out(**{as_: item}, iteration=index + 1, iterationIndex=index)
+        except KoiError as error:
+            if not isinstance(error, LimitReachedError):
+                shown = json.dumps(item, ensure_ascii=False, default=str)[:MAX_SHOWN_CHARS]
+                place = f"This was item {index + 1} of {len(of)}, {shown}; all before it were carried out."
+                error.help = f"{error.help} {place}" if error.help else place
+            raise
         size.add(done[-1:])
         results.append(done[-1] if done else None)
         if block.has_returned:

@@ -12,6 +12,7 @@ from koi_lang.errors import AgentError, PermissionDeniedError
 from koi_lang.events import OutputDelta
 from koi_lang.js.inspect_value import inspect
 from koi_lang.js.json_text import is_whole
+from koi_lang.js.undefined import undefined
 from koi_lang.llm.messages import Message, Request
 from koi_lang.runtime.actions.layers import perform
 from koi_lang.runtime.actions.registered import ActionContext, ActionError, action, find_builtin
@@ -82,11 +83,10 @@ async def prompt_form(context: ActionContext, question: str, form: dict[str, Any
 
 
 @action(name="return", aliases={"result": "data"}, safe=True, inside=True, only_looks=True)
-async def return_(context: ActionContext, data: Any = None) -> Any:
+async def return_(context: ActionContext, data: Any = undefined) -> Any:
     """End the playbook with its result."""
-    if context.execution is not None:
-        context.execution.check_result(data)
-    value = {} if data is None else data
+    of_code = {} if data is undefined else data
+    value = of_code if context.execution is None else context.execution.take_result(data)
     if not isinstance(value, dict):
         return value
     for name in STATE_UPDATES:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from koi_lang.events import CommandStarted
 from koi_lang.runtime.actions.registered import ActionContext, ActionKind, check
-from koi_lang.runtime.guards.permissions import exact_permission
+from koi_lang.runtime.guards.permissions import COMMAND_ACTIONS, exact_permission
 from koi_lang.runtime.guards.policy import action_access
 from koi_lang.runtime.host import ApprovalRequest, clip_text
 from koi_lang.runtime.outputs import long_texts
@@ -108,9 +108,12 @@ def hook(running: A, fields: Fields, next: Next[A]) -> Awaitable[Any]:
 
 
 async def ask_person(running: A, fields: Fields, next: Next[A]) -> Any:
-    """Ask the person about an action of a model, where `[trust]` says so. Raises PermissionDeniedError."""
+    """Ask the person about an action of a model, where `[trust]` says so. Raises PermissionDeniedError.
+
+    A command is asked about when it is known what would be run.
+    """
     context, kind = running.context, running.kind
-    if context.execution is not None:
+    if context.execution is not None and kind.name not in COMMAND_ACTIONS:
         access, policy = action_access(kind, topic=kind.name), context.run.policy
         if policy.verdict(access).outcome != "allowed":
             detail = clip_text(json.dumps(dict(fields), ensure_ascii=False, default=str), MAX_DETAIL)

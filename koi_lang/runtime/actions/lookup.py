@@ -13,7 +13,8 @@ from koi_lang.runtime.actions import control, core, mcp, outputs, planning, regi
 from koi_lang.runtime.actions.client_tools import client_offer
 from koi_lang.runtime.actions.layers import perform
 from koi_lang.runtime.actions.registered import MAX_SHOWN, ActionContext, ActionKind, builtin_actions, find_builtin
-from koi_lang.runtime.guards.policy import action_access
+from koi_lang.runtime.guards.policy import action_access, any_access
+from koi_lang.runtime.model_calls import frozen_plans
 from koi_lang.runtime.narrowing import bounds
 from koi_lang.runtime.outputs.ends import READ_OUTPUT
 
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from koi_lang.runtime.ports import AgentPort, RunPort
 
 # The order in which prompts and documentation list them.
-MODULES = (core, registry, control, shell, mcp, outputs, planning)
+MODULES = (core, registry, control, shell, mcp, outputs, planning, frozen_plans)
 # Permissions for what may give long results in any run.
 LONG_RESULTS = ("execute", "delegate")
 
@@ -48,7 +49,7 @@ async def call_action(run: RunPort, agent: AgentPort, name: str, data: Any) -> A
     if kind is None:
         names = [each.name for each in (*all_actions(), *run.added.actions.values())]
         raise AgentError(f"there is no action `{name}`", help=suggestion(name, names, "action"))
-    run.policy.check(action_access(kind, bounds=bounds()))
+    run.policy.check(action_access(kind, bounds=bounds(), topic=kind.name))
     fields = data if isinstance(data, dict) else {} if data is undefined else {"data": data}
     return await perform(kind, ActionContext(run, agent), fields)
 
@@ -86,6 +87,7 @@ def actions_of(agent: AgentPort, hidden: Container[str] = ()) -> list[ActionKind
         READ_OUTPUT: reads_outputs(agent),
         outputs.READ_SKILL: agent.about.reads_skills,
         control.FOR_EACH: False,
+        frozen_plans.EXPECT: False,
         core.PHASE_DONE: agent.phases is not None,
     }
     has_calls = agent.run.has_calls and bool(agent.run.calls.of_agent(agent.name))
@@ -93,6 +95,7 @@ def actions_of(agent: AgentPort, hidden: Container[str] = ()) -> list[ActionKind
     useful_now |= dict.fromkeys((shell.LIST_COMMANDS, shell.STOP_COMMAND), has_commands(agent))
     plan = agent.run.planning
     policy = agent.run.policy
+    useful_now[shell.SHELL] = policy.verdict(any_access("run")).outcome != "denied"
     role = agent.role
     wanted = [kind for kind in known if kind.name not in hidden]
     useful = [kind for kind in wanted if useful_now.get(kind.name, True) and plan.offers(kind.name)]

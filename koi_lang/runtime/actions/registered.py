@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import keyword
 import typing
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
@@ -19,6 +19,7 @@ from koi_lang.runtime.schema import (
     signature_text,
     with_definitions_at_root,
 )
+from koi_lang.system.interpolation import USUAL_CODE
 
 if TYPE_CHECKING:
     from koi_lang.runtime.ports import AgentPort, BlockPort, CallPort, RunPort
@@ -72,6 +73,8 @@ class ActionKind:
         shown: most characters of its result, as JSON, that a model is told at once.
         tool: its kind for editors.
         only_looks: whether it changes nothing but shown text, its nested actions apart.
+        code: names of its fields, at any depth, whose texts are code of another language, such as that of a file; usual
+            names where nobody says which ones are. Those in `COMMANDS` are commands.
         is_occasional: whether only runs with outputs, skills in files or plans offer it, or none of them.
     """
 
@@ -88,6 +91,7 @@ class ActionKind:
     shown: int = MAX_SHOWN
     tool: ToolKind = "other"
     only_looks: bool = False
+    code: Collection[str] = USUAL_CODE
     is_occasional: bool = False
 
     @property
@@ -136,10 +140,16 @@ def kind_of(
     aliases: Mapping[str, str] | None = None,
     **about: Any,
 ) -> ActionKind:
-    """A function as an action: name, first docstring line and annotations become its description."""
+    """A function as an action: name, first docstring line and annotations become its description.
+
+    Args:
+        about: other fields of the action; of those with code the aliases are added.
+    """
     description = (inspect.getdoc(function) or "").partition("\n")[0]
-    known = name or function.__name__
-    return ActionKind(known, needs, description, _schema(function), function, aliases or {}, **about)
+    known, aliases = name or function.__name__, aliases or {}
+    if "code" in about:
+        about["code"] = {*about["code"], *(alias for alias, meant in aliases.items() if meant in about["code"])}
+    return ActionKind(known, needs, description, _schema(function), function, aliases, **about)
 
 
 _ACTIONS: dict[str, ActionKind] = {}
@@ -180,7 +190,9 @@ def check(kind: ActionKind, fields: Mapping[str, Any]) -> dict[str, Any]:
     taken = known_fields(kind, fields)
     wrong = [*problems(taken, kind.schema), *_misspelt(kind, fields)]
     if wrong:
-        help = f"Write {action_form(kind.name, kind.asked_schema)}."
+        asked = kind.asked_schema
+        asked["required"] = [each for each in asked["properties"] if each in asked.get("required", ()) or each in taken]
+        help = f"Write {action_form(kind.name, asked)}."
         raise FormError(f"`{kind.name}` cannot be carried out: {'; '.join(wrong)}", help=help)
     return taken
 

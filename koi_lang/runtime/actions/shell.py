@@ -5,19 +5,15 @@ from __future__ import annotations
 import asyncio
 import re
 import sys
-from collections.abc import Mapping
-from contextlib import AsyncExitStack
+from collections.abc import Iterator, Mapping
+from contextlib import AsyncExitStack, contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from koi_lang.errors import reason
 from koi_lang.runtime.actions.command_output import Output, output_fields
 from koi_lang.runtime.actions.registered import ActionContext, ActionError, action
-from koi_lang.runtime.command_process import (
-    LAST_OUTPUT_S,
-    CommandProcess,
-    start_command,
-)
+from koi_lang.runtime.command_process import LAST_OUTPUT_S, start_command
 from koi_lang.runtime.concurrency.tasks import together
 from koi_lang.runtime.guards.commands import WEB_ACCESS, Command, permit_command, place_of, require_open_arguments
 from koi_lang.runtime.host import visible
@@ -34,6 +30,7 @@ Result = dict[str, Any]
 # What shells end with where there is no such program.
 NOT_FOUND = 127
 HIDDEN_HOME = "the sandbox hides programs of the home folder, unless `[shell] home` in `koi.toml` lists where they are"
+SHELL = "shell"
 LIST_COMMANDS, STOP_COMMAND = "list_commands", "stop_command"
 
 
@@ -51,7 +48,7 @@ class Waiting:
     until: str = ""
 
 
-@action("execute", aliases={"timeout": "timeout_ms"}, tool="execute")
+@action("execute", aliases={"timeout": "timeout_ms"}, tool="execute", code={"command"})
 async def shell(
     context: ActionContext,
     command: str,
@@ -79,9 +76,8 @@ async def shell(
     if background or until or (_may_leave_others(context.run, command) and sys.platform != "win32"):
         result, disabled = await _run_beside(context, allowed, waiting)
     else:
-        async with context.run.changes.watch(timeout_ms / 1000, agent.name):
-            started = await _start(allowed)
-            result, disabled = await _wait_for_end(context.run, started, timeout_ms / 1000), started.disabled
+        async with context.run.changes.watch(timeout_ms / 1000, agent.name, confined=allowed.sandbox is not None):
+            result, disabled = await _run_to_end(context.run, allowed, timeout_ms / 1000)
     if allowed.sandbox is not None and result.get("exitCode") == NOT_FOUND:
         result["error"] += f"; {HIDDEN_HOME}"
     return {**result, "disabled": disabled} if disabled else result
@@ -92,24 +88,28 @@ def _may_leave_others(run: RunPort, command: str) -> bool:
     return bool(LEAVES_OTHERS.search(command)) or (run.has_commands and run.commands.are_open())
 
 
-async def _start(command: Command) -> CommandProcess:
+@contextmanager
+def _starting(command: Command) -> Iterator[None]:
+    """Raise ActionError where a command cannot be started."""
     try:
-        return await start_command(command)
+        yield
     except OSError as error:
-        raise _cannot_start(command, error) from error
+        where = visible(str(command.place.folder))
+        raise ActionError(f"the command cannot be started in `{where}`: {reason(error)}") from error
     except ValueError as error:
         raise ActionError(f"the command cannot be started: {error}") from error
 
 
-def _cannot_start(command: Command, error: OSError) -> ActionError:
-    return ActionError(f"the command cannot be started in `{visible(str(command.place.folder))}`: {reason(error)}")
+async def _run_to_end(run: RunPort, command: Command, timeout_s: float) -> tuple[Result, list[str]]:
+    """The result of a command and a line for everything that was disabled after it.
 
-
-async def _wait_for_end(run: RunPort, started: CommandProcess, timeout_s: float) -> Result:
-    """Wait for the end; a command that takes too long, or whose run is cancelled, is ended with all it started."""
+    One that takes too long, or whose run is cancelled, is ended with all it started.
+    """
     outputs = {"stdout": Output.of_run(run), "stderr": Output.of_run(run)}
-    code = await started.read_to_end(tuple(outputs.values()), timeout_s)
-    return await _ended_result(run, outputs, code, timeout_s)
+    with _starting(command):
+        started = await start_command(command)
+        code = await started.read_to_end(tuple(outputs.values()), timeout_s)
+    return await _ended_result(run, outputs, code, timeout_s), started.disabled
 
 
 async def _ended_result(run: RunPort, outputs: Mapping[str, Output], code: int | None, timeout_s: float) -> Result:
@@ -129,21 +129,17 @@ async def _run_beside(context: ActionContext, command: Command, waiting: Waiting
     if sys.platform == "win32":
         raise ActionError("commands in the background need Linux or macOS")
     run, is_merged = context.run, waiting.background or bool(waiting.until)
-    try:
+    with _starting(command):
         started = await run.commands.start(command, is_merged=is_merged, until=waiting.until)
-    except OSError as error:
-        raise _cannot_start(command, error) from error
-    except ValueError as error:
-        raise ActionError(f"the command cannot be started: {error}") from error
     async with AsyncExitStack() as undoing:
         undoing.push_async_callback(started.held.end)
         if not waiting.background or waiting.until:
-            await _wait_beside(context, started, waiting)
+            await _wait_beside(context, started, waiting, confined=command.sandbox is not None)
         undoing.pop_all()
     return await _result_beside(context, command, started, waiting), started.held.disabled
 
 
-async def _wait_beside(context: ActionContext, started: CommandRun, waiting: Waiting) -> None:
+async def _wait_beside(context: ActionContext, started: CommandRun, waiting: Waiting, *, confined: bool) -> None:
     """Wait until a command is gone, a line fits, or all that it leaves is there; at most as long as it may take."""
 
     async def left_others() -> None:
@@ -154,7 +150,8 @@ async def _wait_beside(context: ActionContext, started: CommandRun, waiting: Wai
             await asyncio.sleep(LAST_OUTPUT_S)
 
     timeout_s = waiting.timeout_ms / 1000
-    async with context.run.changes.watch(timeout_s, context.agent.name), together() as group:
+    watching = context.run.changes.watch(timeout_s, context.agent.name, confined=confined)
+    async with watching, together() as group:
         enough = group.create_task(left_others())
         await asyncio.wait((started.reading, enough), timeout=timeout_s, return_when=asyncio.FIRST_COMPLETED)
         enough.cancel()

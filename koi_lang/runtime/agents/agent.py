@@ -178,7 +178,7 @@ class Agent(metaclass=AgentClass):
         own = () if self.phases is None else (self.phase_role,)
         with called_with(chosen, *own) if own or chosen is not call_options.get() else nullcontext():
             result = await self._handle(handler, payload)
-        return result if chosen.result is None else chosen.result.check(result)
+        return result if chosen.result is None else chosen.result.check(result, crosses=True)
 
     async def _handle(self, handler: Handler, payload: Any) -> Any:
         event = handler.event
@@ -271,11 +271,12 @@ class Agent(metaclass=AgentClass):
             cause = error
             reason = reason if isinstance(error, ResultTypeError) else as_koi_error(error).message
         if isinstance(verdict, dict):
-            reason, verdict = str(verdict.get("reason") or "no reason given"), verdict.get("allow")
+            reason, verdict = str(verdict.get("reason") or "it gives no `reason`"), verdict.get("allow")
         elif verdict is False:
-            reason = "no reason given"
+            reason = 'it gives `false`; `{ allow: false, reason: "…" }` says why'
         if verdict is not True:
-            message = f"the {guard.guard} guard of `{self.name}` refuses {what}: {reason}"
+            owner = f"{self.name}.{guard.guarded}" if guard.guarded else self.name
+            message = f"the {guard.guard} guard of `{owner}` refuses {what}: {reason}"
             if guard.guard == "action":
                 raise PermissionDeniedError(message) from cause
             raise GuardError(message, help="Catch the error, or change what is given or the guard.") from cause

@@ -7,10 +7,13 @@ import inspect
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from koi_lang.errors import ProgramError
+from koi_lang.js.errors import ErrorValue, RangeErrorValue, ReferenceErrorValue, Thrown, caught
 from koi_lang.js.promises import TaskScope, settle
 from koi_lang.js.undefined import undefined
 from koi_lang.runtime import outside_calls
 from koi_lang.runtime.context import current
+from koi_lang.runtime.replay.error_records import thrown_text
 from koi_lang.runtime.schema import Schema
 
 Function = Callable[..., Any]
@@ -22,7 +25,7 @@ def export(function: Function) -> Function:
 
     Outside of runs it gets one where it needs one: of the program that is open around the call, else of its own.
     Python's rules count for its arguments. Its callers get None for undefined, and everything the call starts has
-    ended when it returns.
+    ended when it returns. Outside of runs they get a ProgramError for what its code throws; exceptions of Python pass.
     """
     function.__qualname__ = function.__name__
 
@@ -33,10 +36,21 @@ def export(function: Function) -> Function:
 
     @functools.wraps(function)
     async def call_exported(*arguments: Any, **named: Any) -> Any:
-        if current.get() is None and outside_calls.needs_run(function):
+        if current.get() is not None:
+            return await call(*arguments, **named)
+        try:
+            if not outside_calls.needs_run(function):
+                return await call(*arguments, **named)
             file = inspect.unwrap(function).__code__.co_filename
             return await outside_calls.perform_in_program(file, lambda: call(*arguments, **named))
-        return await call(*arguments, **named)
+        except (ErrorValue, Thrown) as error:
+            raise ProgramError(thrown_text(error)) from error
+        except (RecursionError, NameError) as error:
+            # How Python tells endless recursion of the program, and the use of a `const` before its line.
+            stands_for = caught(error)
+            if not isinstance(stands_for, RangeErrorValue | ReferenceErrorValue):
+                raise
+            raise ProgramError(thrown_text(stands_for)) from error
 
     call_exported.__koi_code__ = function  # type: ignore[attr-defined]
     return call_exported

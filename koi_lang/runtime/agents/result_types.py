@@ -12,7 +12,7 @@ from koi_lang.errors import AgentError
 from koi_lang.js.inspect_value import inspect as as_text
 from koi_lang.runtime.mcp import validation
 from koi_lang.runtime.playbook.tool_schemas import simplify_schema
-from koi_lang.runtime.schema import Schema, declarations_of, objects_of, problems, type_text
+from koi_lang.runtime.schema import Schema, declarations_of, objects_of, problems, settle_integers, type_text
 
 T = TypeVar("T")
 EXAMPLE = 'Write such as `returns: { type: "object", properties: { name: { type: "string" } }, required: ["name"] }`.'
@@ -55,13 +55,27 @@ class ResultType:
         """The faults of a value, a clause each, at most 5; empty for a valid one."""
         return list(islice(problems(value, self.schema, root="the result", words=_json_words), MAX_REPORTED))
 
-    def check(self, value: T) -> T:
-        """A value that fits. Raises ResultTypeError for another one."""
+    def check(self, value: T, *, crosses: bool = False) -> T:
+        """A value that fits. Raises ResultTypeError for another one.
+
+        Args:
+            crosses: whether it has left the handler.
+        """
         wrong = self.problems(value)
         if wrong:
             message = f"`{self.handler}` cannot give what it returns: {'; '.join(wrong)}"
-            raise ResultTypeError(message, help=f"Its result type is {self.text}.")
-        return value
+            error = ResultTypeError(message, help=f"Its result type is {self.text}.")
+            error.crosses = crosses
+            raise error
+        return self.settle(value)
+
+    def settle(self, value: T) -> T:
+        """A value that fits, with integers wherever whole numbers are declared."""
+        return settle_integers(value, self.schema) if self._has_integers else value
+
+    @cached_property
+    def _has_integers(self) -> bool:
+        return '"integer"' in json.dumps(self.schema)
 
     @cached_property
     def shapes(self) -> tuple[frozenset[str], ...]:
@@ -89,13 +103,14 @@ class SchemaResult(ResultType):
         if not isinstance(schema, dict):
             raise AgentError(f"the type of a result is a JSON Schema, not {as_text(schema)}", help=EXAMPLE)
         try:
-            checks = validation.Checks(schema)
+            checks = validation.Checks(schema, has_formats=True)
+            validation.require_checked(schema)
             next(checks.problems({}), None)  # a reference that leads nowhere is found by following it
         except ValueError as error:
             message = f"the type of the result of `{handler}` is no JSON Schema: {error}"
             raise AgentError(message, help=EXAMPLE) from error
         whole = {"type": "object", "properties": {"result": schema}, "$defs": schema.get("$defs", {})}
-        simple = simplify_schema(whole) or {}
+        simple = simplify_schema(whole, has_null=True) or {}
         return cls(handler, simple.get("properties", {}).get("result", {}), checks)
 
     def problems(self, value: object) -> list[str]:

@@ -113,6 +113,9 @@ class NoteFolder:
         """The folder with all links resolved; None where there is none. Raises AgentError for an unusable one."""
         try:
             found = resolve_links(self.path)
+            if self.root is not None and not found.is_relative_to(self.root.resolve()):
+                help = "Put the notes there instead of a link."
+                raise AgentError(f"`{self.shown}` leads out of the project", help=help)
             about = found.stat()
         except FileNotFoundError:
             return None
@@ -120,9 +123,6 @@ class NoteFolder:
             raise AgentError(f"`{self.shown}` is a link that leads to itself", help="Make a folder there.") from error
         except OSError as error:
             raise AgentError(f"`{self.shown}` cannot be read: {reason(error)}", help="Make a folder there.") from error
-        if self.root is not None and not found.is_relative_to(self.root.resolve()):
-            help = "Put the notes there instead of a link."
-            raise AgentError(f"`{self.shown}` leads out of the project", help=help)
         if not stat.S_ISDIR(about.st_mode):
             raise AgentError(f"`{self.shown}` is a file, and notes stand in a folder", help="Rename it.")
         return found

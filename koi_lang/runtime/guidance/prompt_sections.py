@@ -32,23 +32,25 @@ MAX_DESCRIBED = 8_000
 MAX_SKILLS = 200
 
 
-def sections_of(guidance: Mapping[str, Any]) -> list[str]:
-    """The guidance sections before a playbook; none where an agent uses neither."""
-    sections = []
+def sections_of(guidance: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """The guidance sections before a playbook, each behind its name; none where an agent uses neither."""
+    sections: list[tuple[str, str]] = []
     for heading, name in ((OWN_INSTRUCTIONS, "own_instructions"), (INSTRUCTIONS, "instructions")):
         if files := guidance.get(name):
             quoted = (f"### {file['path']}\n{mark_lines(file['text'])}" for file in files)
-            sections.append("\n".join([heading, *quoted]))
+            sections.append(("instructions", "\n".join([heading, *quoted])))
     if place := guidance.get("place"):
         branch = f", on the branch {quote_line(place['branch'])} of git" if "branch" in place else ""
-        sections.append(f"You work in the folder {quote_line(place['folder'])} on {place['system']}{branch}.")
+        text = f"You work in the folder {quote_line(place['folder'])} on {place['system']}{branch}."
+        sections.append(("folder", text))
     if guidance.get("skills") or guidance.get("unavailable"):
-        sections.append("\n".join([SKILLS, *_skill_lines(guidance.get("skills", ()), guidance.get("unavailable", ()))]))
+        lines = _skill_lines(guidance.get("skills", ()), guidance.get("unavailable", ()))
+        sections.append(("skills", "\n".join([SKILLS, *lines])))
     if notes := guidance.get("memory"):
         # Parts of titles have been checked when the note was read.
         titles = (" · ".join(filter(None, (f"### {n['id']}", n["kind"], n.get("date", "")))) for n in notes)
         quoted = (f"{title}\n{mark_lines(note['text'])}" for title, note in zip(titles, notes, strict=True))
-        sections.append("\n".join([NOTES, *quoted]))
+        sections.append(("notes", "\n".join([NOTES, *quoted])))
     return sections
 
 

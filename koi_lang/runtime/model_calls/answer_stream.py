@@ -26,6 +26,7 @@ from koi_lang.llm.token_weight import weight
 from koi_lang.llm.usage import usage_of
 from koi_lang.runtime.budget.limits import UNPAID
 from koi_lang.runtime.budget.payment import Cost, PaidRequest, Payment, input_in
+from koi_lang.runtime.model_calls.frozen_plans import PROVIDER, PlanModel
 from koi_lang.runtime.playbook.framing import without_thoughts
 from koi_lang.runtime.playbook.written_answer import WrittenAnswer
 from koi_lang.runtime.replay.answers import CutOffError, RecordedBefore
@@ -35,6 +36,7 @@ from koi_lang.runtime.replay.location import Path
 
 if TYPE_CHECKING:
     from koi_lang.runtime.hooks.runner import HookedRequest
+    from koi_lang.runtime.journal.entries import JournalEntry
     from koi_lang.runtime.ports import AgentPort, RunPort
 
 
@@ -96,10 +98,23 @@ class AnswerStream:
         return self.stop_reason in CUT_SHORT
 
     @property
+    def _recorded_end(self) -> JournalEntry | None:
+        """The entry of its end in an earlier part of the run; None for an answer that is new, or was cut off."""
+        return None if self._before is None or self._before.answer is None else self._before.answer.end
+
+    @property
     def stop_reason(self) -> Any:
         """Why the answer ended, as its provider says it; `ENDLESS` where it was not read any longer."""
-        known = self._before.answer.end if self._before is not None and self._before.answer is not None else None
-        return self._end.stop_reason if known is None else known.data.get("stop")
+        recorded = self._recorded_end
+        return self._end.stop_reason if recorded is None else recorded.data.get("stop")
+
+    @property
+    def is_frozen(self) -> bool:
+        """Whether a frozen plan gives it."""
+        recorded = self._recorded_end
+        if recorded is not None:
+            return str(recorded.data.get("model")).startswith(f"{PROVIDER}/")
+        return isinstance(self._model, PlanModel)
 
     async def pieces(self) -> AsyncGenerator[str, None]:
         """Its text, piece by piece; it ends, or breaks off, when it is its turn to end. Raises ProviderError."""
@@ -255,12 +270,14 @@ class AnswerStream:
 
     def _close(self) -> None:
         """Count the cost of the answer, and report its end."""
-        known = self._before.answer.end if self._before is not None and self._before.answer is not None else None
-        if known is not None:
-            taken = self._payment.count_again(known)
-            self.counted = 0 if known.data.get("estimated") else taken
+        recorded = self._recorded_end
+        if recorded is not None:
+            taken = self._payment.count_again(recorded)
+            self.counted = 0 if recorded.data.get("estimated") else taken
             if self.counted:
-                self._run.ledger.calibration.learn(str(known.data.get("model")), self.request, input_in(known.data))
+                self._run.ledger.calibration.learn(
+                    str(recorded.data.get("model")), self.request, input_in(recorded.data)
+                )
             return
         if self._is_open and not self._weight:  # it has read the request, whatever it has thought since
             self._discard(Discarded(usage_of(self.request, self._thought_weight, None)), stop="cut")

@@ -1,12 +1,13 @@
 """Frozen plans: answers that recordings have explained, given in the place of a model while they hold.
 
 A plan is the file `plans/Agent.handler.json` beside a program; `koi freeze` writes it. It answers the first request of
-a call. Whatever comes after that, such as an action that has failed, is for the model.
+a call. Whatever comes after that, such as an action that has failed or gave another result, is for the model.
 """
 
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import blake2b
@@ -14,20 +15,28 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from koi_lang.errors import KoiError, SettingsError, reason
+from koi_lang.js.undefined import undefined
 from koi_lang.llm.layers import Layer
 from koi_lang.llm.messages import Adapter, Delta, Request, StreamEnd, Task, TextDelta
+from koi_lang.runtime.actions.registered import ActionContext, ActionError, action
 from koi_lang.runtime.playbook.delegation import reachable
-from koi_lang.runtime.playbook.holes import HOLE, texts_in
+from koi_lang.runtime.playbook.holes import texts_in, why_not_plain
+from koi_lang.system.interpolation import HOLE
 
 if TYPE_CHECKING:
     from koi_lang.runtime.agents.declarations import AgentDeclaration
     from koi_lang.runtime.ports import AgentPort
 
-FORMAT = 1
+# Earlier plans take values with blanks in commands that were never recorded so, and nobody has confirmed them.
+FORMAT = 3
 # Beside a program.
 FOLDER = "plans"
 PROVIDER = "frozen"
+# The action by which a plan ends where a result is not as it was; no model is offered it.
+EXPECT = "expect"
 MAX_BYTES = 1 << 20
+# Of a value in a message about it.
+MAX_SHOWN_CHARS = 500
 # What a plan was made for, and how a reason says that it has changed.
 PARTS = {"playbook": "its playbook", "role": "its role", "team": "its team", "types": "its types"}
 # The words of JSON for kinds of values.
@@ -47,6 +56,7 @@ class FrozenPlan:
         hashes: of the parts that it was made for, by the names in `PARTS`.
         fits: the form of the payload and the state that it explains, as `form_of` makes it.
         actions: as a model would have written them.
+        confirmed: texts of which a person has said that they are always so.
     """
 
     handler: str
@@ -55,6 +65,7 @@ class FrozenPlan:
     hashes: Mapping[str, str]
     fits: Mapping[str, Any]
     actions: Sequence[Mapping[str, Any]] = field(default_factory=tuple)
+    confirmed: tuple[str, ...] = ()
 
     @property
     def answer(self) -> str:
@@ -72,6 +83,7 @@ class FrozenPlan:
             "hashes": dict(self.hashes),
             "fits": dict(self.fits),
             "actions": list(self.actions),
+            "confirmed": list(self.confirmed),
         }
         return {**data, "seal": digest(data)}
 
@@ -97,14 +109,19 @@ def read_plan(path: Path) -> FrozenPlan:
         raise SettingsError(f"`{path.name}` cannot be read: {reason(error)}") from error
     except (ValueError, RecursionError):
         data = None
-    if not isinstance(data, dict) or data.get("koi_plan") != FORMAT:
-        raise SettingsError(f"`{path.name}` is no plan that this version of Koi reads")
+    version = data.get("koi_plan") if isinstance(data, dict) else None
+    if isinstance(version, int) and version < FORMAT:
+        raise SettingsError(f"`{path.name}` was made by an earlier version of Koi; freeze it again")
+    if not isinstance(data, dict) or version != FORMAT:
+        help = "Freeze the handler again, or remove the file."
+        raise SettingsError(f"`{path.name}` is no plan that this version of Koi reads", help=help)
     if data.pop("seal", "") != digest(data):
         raise SettingsError(f"`{path.name}` was changed by hand")
     names = ("handler", "program", "hashes", "fits", "actions")
     if not all(name in data for name in (*names, "recordings")):
         raise SettingsError(f"`{path.name}` is no plan that this version of Koi reads")
-    return FrozenPlan(**{name: data[name] for name in names}, recordings=tuple(data["recordings"]))
+    confirmed = tuple(data.get("confirmed", ()))
+    return FrozenPlan(**{name: data[name] for name in names}, recordings=tuple(data["recordings"]), confirmed=confirmed)
 
 
 def part_hashes(about: AgentDeclaration, event: str, playbook: str, members: Sequence[Any]) -> dict[str, str]:
@@ -157,6 +174,36 @@ def form_of(samples: Sequence[Any]) -> dict[str, Any]:
     if TEXT in form["kinds"]:
         form["empty"] = "" in samples
     return form
+
+
+def describe_form(form: Mapping[str, Any], path: str) -> Iterator[str]:
+    """A line for each part of a form, such as `args.pieces: number, whole, above 0`."""
+    if "fields" in form:
+        for name, inner in form["fields"].items():
+            mark = "?" if name in form.get("optional", ()) else ""
+            yield from describe_form(inner, f"{path}.{name}{mark}")
+    elif "items" in form:
+        size = f" of {form['length']}" if "length" in form else "" if form["empty"] else ", never empty"
+        yield f"{path}: list{size}"
+        yield from describe_form(form["items"], f"{path}[]")
+    elif "is" in form:
+        yield f"{path}: always {json.dumps(form['is'], ensure_ascii=False)}"
+    elif kinds := form.get("kinds"):
+        least = form.get("from", "")
+        signs = {
+            "whole": form.get("whole"),
+            "not below 0" if least == 0 else "above 0": "from" in form,
+            f"never {form.get('never')}": "never" in form,
+            "never half a cent": "has_half_cents" in form,
+            "never empty": TEXT in kinds and not form.get("empty", True),
+            f"one of {json.dumps(form.get('among'), ensure_ascii=False)}": "among" in form,
+        }
+        yield ", ".join([f"{path}: {' or '.join(kinds)}", *(sign for sign, holds in signs.items() if holds)])
+
+
+def is_half_cent(value: float) -> bool:
+    """Whether an amount lies between two cents, where its last digits as a binary number decide how it is rounded."""
+    return math.isclose(abs(value) * 100 % 1, 0.5, abs_tol=1e-6)
 
 
 def kind_of_value(value: Any) -> str:
@@ -214,12 +261,42 @@ def _misfits_of_value(form: Mapping[str, Any], kinds: Sequence[str], value: Any,
         yield f"`{path}` was a {' or '.join(kinds)}"
     elif kind == NUMBER and "from" in form and (value < 0 or (value == 0 and form["from"] != 0)):
         yield f"`{path}` was never {'below 0' if value < 0 else '0'}"
+    elif kind == NUMBER and "never" in form and value == form["never"]:
+        yield f"`{path}` was never {value}"
+    elif kind == NUMBER and form.get("has_half_cents") is False and is_half_cent(value):
+        yield f"`{path}` was never half a cent"
     elif kind == NUMBER and form.get("whole") and not float(value).is_integer():
         yield f"`{path}` was always whole"
     elif kind == TEXT and not value and not form["empty"]:
         yield f"`{path}` was never empty"
     elif "among" in form and value not in form["among"]:
         yield f"`{path}` was never {json.dumps(value, ensure_ascii=False)}"
+
+
+@action(inside=True, only_looks=True, is_occasional=True)
+async def expect(context: ActionContext, of: Any, as_: str, fits: dict[str, Any]) -> Any:
+    """Fail where a value, named by `as`, does not have the form that the recordings of a frozen plan had."""
+    if why := why_unexpected(fits, of, as_):
+        shown = json.dumps(of, ensure_ascii=False, default=str)[:MAX_SHOWN_CHARS]
+        raise ActionError(
+            f"{why}; it is {shown}", help="The rest of the plan is not carried out; go on with the playbook."
+        )
+    return undefined
+
+
+def why_unexpected(fits: Mapping[str, Any], value: Any, name: str) -> str:
+    """Why a plan does not go on with a value; empty where it does.
+
+    Args:
+        fits: a form, or the kind of each of some values in a command, a key of `PLAIN_IN_COMMANDS`.
+        value: one that is to have the form, or a list of those that go into a command.
+    """
+    if kinds := fits.get("shell"):
+        clauses = (why_not_plain(each, kind) for each, kind in zip(value, kinds, strict=True))
+        clause = next(filter(None, clauses), "")
+        return clause and f"`{name}` is made of {clause}"
+    clause = next(misfits(fits, value, name), "")
+    return clause and f"{clause} in the recordings of this plan"
 
 
 # ---------------------------------------------------------------- in front of a model

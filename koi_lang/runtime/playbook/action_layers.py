@@ -38,6 +38,7 @@ from koi_lang.runtime.concurrency.tasks import gather
 from koi_lang.runtime.guards.write_quota import require_quota
 from koi_lang.runtime.host import NobodyToAskError
 from koi_lang.runtime.intervention import Intervention
+from koi_lang.runtime.model_calls.frozen_plans import EXPECT
 from koi_lang.runtime.playbook import delegation, prompting
 from koi_lang.runtime.playbook.action_parsing import Action, as_steps
 from koi_lang.runtime.playbook.call import PlaybookCall
@@ -59,12 +60,14 @@ if TYPE_CHECKING:
     from koi_lang.runtime.ports import RunPort
 
 
+# Names of actions that a model is told where it has named none: those of files and commands come last.
+MAX_ACTIONS = 40
 # Of a text in a message about it.
 MAX_SHOWN_CHARS = 80
 # Questions that nobody can answer, in one call of a playbook.
 MAX_UNANSWERED = 2
 # Actions that no guard of actions looks at.
-UNGUARDED = frozenset({*CONTROL, "return"})
+UNGUARDED = frozenset({*CONTROL, EXPECT, "return"})
 # Loops are bounded, loops within loops are not; so many actions take a minute or so.
 MAX_REPEATED = 100_000
 
@@ -99,7 +102,7 @@ class PlaybookAction(RunningAction):
             AgentError: that gets too large.
         """
         if self.filled is None:
-            self.filled = self.names.substitute(self.action.data)
+            self.filled = self.names.substitute(self.action.data, self.kind.code)
             if not self.is_literal:
                 self._read_values(self.filled)
         return self.filled
@@ -275,7 +278,7 @@ def require_known(running: PlaybookAction, fields: Fields, next: Rest) -> Awaita
         return next(running, fields)
     if agent.role.allows("delegate") and delegation.reachable(agent):
         return next(running, fields)
-    help = suggestion(action.intent, list(known_names(running.call)), "action")
+    help = suggestion(action.intent, list(known_names(running.call)), "action", most=MAX_ACTIONS)
     raise ActionError(f"there is no action `{action.intent}`", help=help)
 
 
@@ -298,7 +301,8 @@ async def _find_member(running: PlaybookAction) -> ActionKind:
         return await delegation.resolve_kind(running.call, running.action.intent)
     except delegation.NobodyError as error:
         if not running.action.delegated:
-            error.help = suggestion(running.action.intent, list(known_names(running.call)), "action")
+            known = list(known_names(running.call))
+            error.help = suggestion(running.action.intent, known, "action", most=MAX_ACTIONS)
         raise
 
 

@@ -209,9 +209,11 @@ def _with_updates(fields: dict[str, Any]) -> dict[str, Any]:
     updates = {name: fields[name] for name in STATE_UPDATES if fields.get(name)}
     if not updates:
         return fields
-    data: Any = next((fields[name] for name in ("data", "result") if fields.get(name) is not None), {})
+    given = [fields[name] for name in ("data", "result") if name in fields]
+    data: Any = next((each for each in given if each is not None), None if given else {})
     if not isinstance(data, dict):
-        raise ReplyError(f"`{next(iter(updates))}` stands in an object of `data`, and `data` is {_excerpt(data)}")
+        stated = f"`{next(iter(updates))}` stands in an object of `data`, and `data` is {_excerpt(data)}"
+        raise ReplyError(f"{stated}; carry out `update_state` first, and `return` the result alone")
     rest = {name: item for name, item in fields.items() if name not in ("result", *updates)}
     return {**rest, "data": {**updates, **data}}
 

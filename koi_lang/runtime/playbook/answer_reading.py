@@ -14,7 +14,7 @@ from koi_lang.runtime.model_calls.answer_stream import AnswerStream
 from koi_lang.runtime.playbook.action_layers import carry_out_action
 from koi_lang.runtime.playbook.action_parsing import MIXED_FORM, NO_ACTION, Action, ReplyError
 from koi_lang.runtime.playbook.call import PlaybookCall
-from koi_lang.runtime.playbook.direct_results import read_result, text_as_result, wrapper_of
+from koi_lang.runtime.playbook.direct_results import PROTOCOL, read_result, text_as_result, wrapper_of
 from koi_lang.runtime.playbook.reply_parser import ReplyReader
 from koi_lang.runtime.playbook.turn import Turn
 from koi_lang.runtime.playbook.written_texts import WrittenResult, WrittenTexts
@@ -48,13 +48,20 @@ async def read(call: PlaybookCall, turn: Turn, actions: asyncio.Queue[Action | N
     arriving, reader = None, ReplyReader(call.result_shapes)
     try:
         async with call.agent.run.models.stream_answer(call.agent, turn.request, call.spending) as arriving:
+            call.names.is_of_program = arriving.is_frozen
             has_reader = call.agent.run.events.has_onlookers and not call.is_held_back
             listener = WrittenTexts(arriving.emit) if has_reader else None
             reader = ReplyReader(call.result_shapes, listener=listener)
             growing = None
             if has_reader and call.result_type is not None:
-                wrapper = wrapper_of(call.result_type) if call.is_direct else ""
-                growing = WrittenResult(arriving.emit, is_alone=call.is_direct, wrapper=wrapper)
+                names = frozenset(call.result_type.schema.get("properties", ()))
+                growing = WrittenResult(
+                    arriving.emit,
+                    is_alone=call.is_direct,
+                    wrapper=wrapper_of(call.result_type) if call.is_direct else "",
+                    names=names - PROTOCOL,
+                    protocol=(PROTOCOL | {"data"}) - names,
+                )
             await read_pieces(arriving, None if call.is_direct else reader, turn, actions, growing)
         is_cut, is_endless = arriving.is_cut, arriving.stop_reason == ENDLESS
         turn.is_endless = is_endless

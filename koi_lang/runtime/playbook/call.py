@@ -30,6 +30,7 @@ from koi_lang.runtime.playbook.references import ActionScope
 from koi_lang.runtime.playbook.result_keys import Shapes, result_schema, shapes_of
 from koi_lang.runtime.playbook.tool_offer import Offer, offer_of
 from koi_lang.runtime.playbook.turn import Turn
+from koi_lang.runtime.replay.digest_forms import FIRST_WITH_NULL
 from koi_lang.runtime.schema import Schema, action_form
 from koi_lang.system.interpolation import Rendered
 
@@ -169,16 +170,24 @@ class PlaybookCall:
         declared = () if self.result_type is None else self.result_type.shapes
         return (*declared, *shapes_of(self.playbook))
 
-    def check_result(self, data: Any) -> None:
-        """Refuse a result that is not of the declared type.
+    def take_result(self, data: Any) -> Any:
+        """The result that a `return` gives: an empty object where it gives none and the type allows one.
+
+        Args:
+            data: `undefined` where it gives none.
 
         Raises:
-            FormError: what is wrong with it, for the model.
+            FormError: a result is not of the declared type; for the model.
             LimitReachedError: it is the third one.
         """
-        wrong = [] if self.result_type is None else self.result_type.problems(data)
+        given = None if data is undefined else data
+        type = self.result_type
+        wrong = [] if type is None else type.problems(given)
         if not wrong:
-            return
+            is_earlier = self.names.form < FIRST_WITH_NULL
+            may_be_empty = is_earlier or (data is undefined and (type is None or not type.problems({})))
+            result = {} if given is None and may_be_empty else given
+            return result if type is None else type.settle(result)
         self.misfits += 1
         if self.misfits == MAX_MISFITS:
             message = f"gave up after {MAX_MISFITS} results that are not of its type; the last: {wrong[0]}"

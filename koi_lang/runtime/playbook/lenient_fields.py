@@ -14,6 +14,7 @@ from typing import Any
 from koi_lang.js.inspect_value import inspect
 from koi_lang.runtime.actions.registered import ALWAYS, ActionKind, known_fields
 from koi_lang.runtime.playbook.action_parsing import GIVEN
+from koi_lang.runtime.prompts import value_text
 from koi_lang.runtime.schema import Schema, problems
 
 Fields = dict[str, Any]
@@ -122,16 +123,24 @@ def _convert(kind: ActionKind, fields: Fields, notes: list[str]) -> Fields:
         if misfits and value is None and proper not in required:
             notes.append(f"`{name}` without its null")
             continue
-        found = next(values_of(value, known[proper]), None) if misfits else None
+        found = next(values_of(value, known[proper], is_code=proper in kind.code), None) if misfits else None
         if found is not None:
             note_reading(notes, name, value, found)
         read[name] = value if found is None else found
     return read
 
 
-def values_of(value: Any, schema: Schema) -> Iterator[Any]:
-    """The values that a text spells which are as a schema says."""
+def values_of(value: Any, schema: Schema, *, is_code: bool = False) -> Iterator[Any]:
+    """The values that a text spells which are as a schema says.
+
+    Args:
+        is_code: whether a number stands for its text, as where one expression is all of a file.
+    """
+    if is_code and isinstance(value, (bool, int, float)):
+        value = value_text(value)
     for option in schema.get("anyOf", (schema,)):
+        if isinstance(value, str) and option.get("type") == "string" and not any(problems(value, option)):
+            yield value
         convert = CONVERSIONS.get(option.get("type", ""))
         found = convert(value) if convert is not None else None
         if found is not None and not any(problems(found, option)):

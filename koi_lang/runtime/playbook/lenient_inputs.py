@@ -13,6 +13,7 @@ from koi_lang.runtime.agents.skills import by_parameter
 from koi_lang.runtime.playbook.delegation import payload_schema
 from koi_lang.runtime.playbook.lenient_fields import Fields, as_object, note_reading, values_of
 from koi_lang.runtime.schema import Schema, of_function, problems, resolve_part
+from koi_lang.system.interpolation import USUAL_CODE
 
 if TYPE_CHECKING:
     from koi_lang.runtime.ports import AgentPort
@@ -77,17 +78,18 @@ def _for_function(schema: Schema, input: Any, notes: list[str]) -> Any:
     return read
 
 
-def read_value(value: Any, schema: Schema, path: str, notes: list[str]) -> Any:
+def read_value(value: Any, schema: Schema, path: str, notes: list[str], *, is_code: bool = False) -> Any:
     """A value in the form of a schema, its parts included; unreadable values stay unchanged.
 
     Args:
         path: where it stands, for the notes.
+        is_code: whether a number stands for its text.
     """
     schema = resolve_part(schema, schema)
     if not any(problems(value, schema)):
         return value
-    if isinstance(value, str):
-        found = next(values_of(value, schema), None)
+    if isinstance(value, str) or is_code:
+        found = next(values_of(value, schema, is_code=is_code), None)
         if found is None:
             return value
         note_reading(notes, path, value, found)
@@ -114,7 +116,7 @@ def _read_parts(value: Any, schema: Schema, path: str, notes: list[str]) -> Any:
         if item is None and name not in schema.get("required", ()) and any(problems(item, field)):
             notes.append(f"`{where}` without its null")
         else:
-            read[name] = read_value(item, field, where, notes)
+            read[name] = read_value(item, field, where, notes, is_code=name in USUAL_CODE)
     return read
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from koi_lang.runtime.actions.lookup import find_action
 from koi_lang.runtime.agents.declarations import by_name
+from koi_lang.runtime.guards.permissions import EDITOR_ACTIONS, EDITORS, FAMILIAR
 from koi_lang.runtime.playbook.action_parsing import Action
 from koi_lang.runtime.playbook.delegation import payload_schema, reachable
 from koi_lang.runtime.playbook.lenient_fields import WRAPPERS, as_object
@@ -19,20 +20,6 @@ from koi_lang.runtime.schema import of_function, problems
 if TYPE_CHECKING:
     from koi_lang.runtime.playbook.call import PlaybookCall
     from koi_lang.runtime.ports import AgentPort
-
-
-# What tools of other coding agents are called here, the first one that there is; models know their names by heart.
-FAMILIAR: Mapping[str, tuple[str, ...]] = {
-    **dict.fromkeys(("bash", "execute_command", "run_shell_command", "run_terminal_cmd"), ("run_command", "shell")),
-    **dict.fromkeys(("read", "view", "cat"), ("read_file",)),
-    **dict.fromkeys(("edit", "replace", "str_replace"), ("edit_file",)),
-    **dict.fromkeys(("write", "create_file"), ("write_file",)),
-    **dict.fromkeys(("glob", "ls", "list_dir", "list_directory"), ("list_files",)),
-    **dict.fromkeys(("search", "search_file_content"), ("grep",)),
-}
-# One tool of theirs does several things, by its field `command`.
-EDITOR = frozenset({"str_replace_editor", "str_replace_based_edit_tool"})
-EDITOR_COMMANDS = {"view": "read_file", "create": "write_file", "str_replace": "edit_file"}
 
 
 def read_intent(call: PlaybookCall, action: Action) -> tuple[Action, list[str]]:
@@ -96,15 +83,15 @@ def _of_address(call: PlaybookCall, action: Action) -> Action | None:
 
 
 def _of_habit(agent: AgentPort, action: Action) -> Action | None:
-    """A tool that other coding agents have, as the action that does the same, where no member handles its name."""
+    """A tool of other coding agents, or a name in other letters, as the action that does that, if no member does."""
     intent, fields = action.intent.casefold(), dict(action.data)
-    if intent in EDITOR:
-        known: tuple[str, ...] = (EDITOR_COMMANDS.get(str(fields.pop("command", "")), ""),)
+    if intent in EDITORS:
+        known: tuple[str, ...] = (EDITOR_ACTIONS.get(str(fields.pop("command", "")), ""),)
         lines = fields.pop("view_range", None)
         if isinstance(lines, list) and len(lines) == 2 and all(type(line) is int for line in lines):
             fields |= {"offset": lines[0]} | ({"limit": lines[1] - lines[0] + 1} if lines[1] >= lines[0] else {})
     else:
-        known = FAMILIAR.get(intent, ())
+        known = FAMILIAR.get(intent, (intent,))
     name = next((name for name in known if find_action(agent.run, name) is not None), None)
     if name is None or any(action.intent in member.events for member in reachable(agent)):
         return None

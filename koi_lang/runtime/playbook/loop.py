@@ -22,7 +22,7 @@ from koi_lang.runtime.actions.layers import with_references
 from koi_lang.runtime.actions.lookup import PermittedActions
 from koi_lang.runtime.budget.limits import LimitReachedError, current_spending
 from koi_lang.runtime.context import current_execution
-from koi_lang.runtime.guidance.prompt_sections import sections_of as guidance_texts
+from koi_lang.runtime.guidance.prompt_sections import sections_of as guidance_sections
 from koi_lang.runtime.outputs.ends import with_ends
 from koi_lang.runtime.playbook import delegation, direct_results, plain_actions, prompting
 from koi_lang.runtime.playbook.answer_reading import carry_out
@@ -161,7 +161,7 @@ async def take_turn(call: PlaybookCall, messages: Transcript, parts: Parts) -> T
     made, turn = 0, None
     while made < MAX_ATTEMPTS:
         try:
-            call.spending.begin_turn()
+            call.spending.begin_turn(had_ended=call.agent.run.recorded.had_ended())
         except LimitReachedError as error:
             error.last, error.broken = call.failures.last, None if turn is None else turn.error
             raise
@@ -215,8 +215,8 @@ async def next_request(call: PlaybookCall, messages: Transcript, parts: Parts) -
         offer = ToolOffer(prompting.join_sections(tool_sections(call)), call.offered_tools().set)
     await fit(conversation_of(call), system, call.instructions.text)
     tell_playbook(call, messages)  # a record in place of messages does not tell it
-    data = ToldData(messages.snapshot(), call.material, call.playbook) if agent.run.recorded.has_literals() else None
-    call.names.begin_answer(data)
+    data = ToldData(messages.snapshot(), call.material, call.playbook)
+    call.names.begin_answer(data, agent.run.recorded.answer_form())
     key = prompting.make_cache_key(system)
     schema = direct_results.schema_of(call.result_type) if call.is_direct else None
     return Request(
@@ -253,7 +253,7 @@ def tool_sections(call: PlaybookCall) -> list[Section]:
 
 def sections_of(guidance: Mapping[str, Any]) -> list[Section]:
     """The guidance from files of the project, as sections of a system text."""
-    return [Section("project files", text) for text in guidance_texts(guidance)]
+    return [Section(name, text) for name, text in guidance_sections(guidance)]
 
 
 def tell_playbook(call: PlaybookCall, messages: Transcript, *, begins: bool = False) -> None:

@@ -25,7 +25,7 @@ from koi_lang.runtime.playbook.action_parsing import Action
 from koi_lang.runtime.playbook.delegation import Delegate, reachable
 from koi_lang.runtime.playbook.outside_text import flatten_lines
 from koi_lang.runtime.playbook.repeated_results import is_written_by_model
-from koi_lang.runtime.playbook.told_expressions import NOTHING, FeedbackMessage, expressions_in, expressions_of
+from koi_lang.runtime.playbook.told_expressions import NOTHING, WHOLE, FeedbackMessage, expressions_in, expressions_of
 from koi_lang.runtime.schema import (
     Schema,
     action_form,
@@ -393,6 +393,8 @@ def failure_feedback(action: Action, error: KoiError) -> Feedback:
     """Feedback on a failed action; parts of its error that come from the action itself are the model's own."""
     expressions = expressions_in(error.message)
     expressions -= expressions_of(dict(action.data)) if expressions else NOTHING
+    if all(each.startswith(WHOLE) for each in expressions):
+        expressions = NOTHING
     if isinstance(error, PermissionDeniedError):
         denial = f"{DENIED} {_label(action)} DENIED: {error.message}. Do not try it again."
         return Feedback(flatten_lines(denial), told=expressions)

@@ -16,13 +16,16 @@ from weakref import WeakKeyDictionary
 
 from koi_lang.llm.messages import Message
 from koi_lang.llm.transcript import MessageLog, Messages
-from koi_lang.runtime.playbook.holes import HOLE, texts_in
+from koi_lang.runtime.playbook.holes import all_holes, texts_in
 from koi_lang.runtime.playbook.placeholders import PlaybookMessage
 from koi_lang.system.interpolation import Rendered
 
 # An expression that is not complete where its text ends or is cut off, and what marks it among the others.
 BEGUN = re.compile(r"""(?:\$\{|\{\{)\s*([\w$.?'\[\]-]{1,200})(?=\\*+["…]|\Z)""")
 MAX_START_CHARS, OPEN = 200, "…"
+# Marks a whole text among expressions: where one ends that has braces in quotes depends on the escapes around it.
+WHOLE = "\ufdd6"
+QUOTES = re.compile("[\"'`]")
 # Data is told as JSON, which may hold further JSON: what is written there with and without escapes is the same.
 ESCAPED_BRACKET = re.compile(r"\\+u00(24|7[bBdD])")
 ESCAPE = re.compile(r"\\+(?:u([0-9a-fA-F]{4})|[nrtbf])?")
@@ -56,12 +59,31 @@ class ToldData:
     def holds(self, expression: str) -> bool:
         """Whether an expression stands in data, or begins like one that is not complete there."""
         key = _key(expression)
-        if key in self._of_author:
+        if self.is_of_author(expression):
             return False
         known = _INDEXES.setdefault(self._messages.log, _Index())
         known.read(self._messages)
+        texts = [*known.texts(len(self._messages)), *(each for each in self._of_tools if each.startswith(WHOLE))]
+        if "}" in key and QUOTES.search(key) and any(f"{{{key}" in text for text in texts):
+            return True
         begun = (f"{key[:length]}{OPEN}" for length in range(1, min(len(key), MAX_START_CHARS) + 1))
         return any(known.has(each, len(self._messages)) or each in self._of_tools for each in (key, *begun))
+
+    def is_of_author(self, expression: str) -> bool:
+        """Whether the author of the playbook has written an expression in it."""
+        return _key(expression) in self._of_author
+
+    def is_filled_in(self, expression: str) -> bool:
+        """Whether the playbook has the value of an expression in its text."""
+        return _key(expression) in self._filled_in
+
+    @cached_property
+    def _filled_in(self) -> frozenset[str]:
+        return frozenset(_key(part.name) for part in self._playbook.parts if not isinstance(part, str))
+
+    def is_of_tools(self, expression: str) -> bool:
+        """Whether a server has written an expression in its tools, perhaps as the name of one."""
+        return _key(expression) in self._of_tools
 
     @cached_property
     def _of_author(self) -> frozenset[str]:
@@ -77,14 +99,21 @@ class _Index:
 
     def __init__(self) -> None:
         self._first: dict[str, int] = {}
+        self._texts: list[str] = []
         self._count = 0
 
     def read(self, messages: Messages) -> None:
         """Read the new messages."""
         for number in range(self._count, len(messages)):
-            for key in _told_by(messages[number]):
-                self._first.setdefault(key, number)
+            for key in _told_by(messages[number]) - self._first.keys():
+                self._first[key] = number
+                if key.startswith(WHOLE):
+                    self._texts.append(key)
         self._count = max(self._count, len(messages))
+
+    def texts(self, count: int) -> list[str]:
+        """The texts with expressions in one of the first messages."""
+        return [text for text in self._texts if self._first[text] < count]
 
     def has(self, key: str, count: int) -> bool:
         """Whether one of the first messages tells an expression."""
@@ -109,8 +138,9 @@ def expressions_in(text: str) -> frozenset[str]:
         text = ESCAPED_BRACKET.sub(lambda escape: chr(int(escape[1], 16)), text)
     if "${" not in text and "{{" not in text:
         return NOTHING
-    whole = {_key(hole[1] or hole[2]) for hole in HOLE.finditer(text)}
-    return frozenset(whole | {_key(begun[1]) + OPEN for begun in BEGUN.finditer(text)})
+    whole = {_key(hole[1] or hole[2]) for hole in all_holes(text)}
+    texts = {f"{WHOLE}{_key(text)}"} if "}" in text and QUOTES.search(text) else NOTHING
+    return frozenset(whole | texts | {_key(begun[1]) + OPEN for begun in BEGUN.finditer(text)})
 
 
 def expressions_of(value: Any) -> frozenset[str]:

@@ -40,16 +40,17 @@ class TooLargeError(ValueError):
     """A schema has more parts than providers take."""
 
 
-def simplify_schema(schema: Any, *, has_lengths: bool = False) -> Schema | None:
+def simplify_schema(schema: Any, *, has_lengths: bool = False, has_null: bool = False) -> Schema | None:
     """The schema of an object that says as much of a schema as can be sent; None where that would be too large.
 
     Without any fields it is one of whatever fields there may be.
 
     Args:
         has_lengths: whether it keeps the bounds of texts and lists; adapters leave out what their provider refuses.
+        has_null: whether null stays one of the types of a field, rather than make the field one that may be left out.
     """
     try:
-        simple = _Simplifier(schema, has_lengths).simplify(schema, 0, ())
+        simple = _Simplifier(schema, has_lengths, has_null).simplify(schema, 0, ())
     except (TooLargeError, RecursionError):
         return None
     if simple.get("type") != "object":
@@ -67,11 +68,12 @@ class _Simplifier:
 
     Attributes:
         root: what references point into.
-        has_lengths: as in `simplify_schema`.
+        has_lengths: as in `simplify_schema`; so `has_null`.
     """
 
     root: Any
     has_lengths: bool
+    has_null: bool
     _left: int = MAX_PARTS
 
     def simplify(self, part: Any, depth: int, seen: tuple[str, ...]) -> Schema:
@@ -109,13 +111,15 @@ class _Simplifier:
 
     def _with_type(self, part: Mapping[str, Any], depth: int, seen: tuple[str, ...]) -> Schema:
         """A part without its description."""
-        types = [name for name in _types_of(part) if name in TYPES]
+        types = [name for name in _types_of(part) if name in TYPES or (self.has_null and name == "null")]
         if len(types) == 1:
             return self._of_type(types[0], part, depth, seen)
         if types:
             return _one_of([self._of_type(name, part, depth, seen) for name in types])
         options = [*_list_of(part, "anyOf"), *_list_of(part, "oneOf")]
-        simplified = [self.simplify(option, depth + 1, seen) for option in options if not _is_null(option)]
+        simplified = [
+            self.simplify(option, depth + 1, seen) for option in options if self.has_null or not _is_null(option)
+        ]
         return _one_of(simplified) if simplified else ANY
 
     def _of_type(self, name: str, part: Mapping[str, Any], depth: int, seen: tuple[str, ...]) -> Schema:
@@ -132,7 +136,9 @@ class _Simplifier:
         known = {name: field for name, field in _fields_of(part).items() if KEY.fullmatch(name)}
         fields = {name: self.simplify(field, depth + 1, seen) for name, field in known.items()}
         wanted = set(map(str, _list_of(part, "required")))
-        required = [name for name in fields if name in wanted and not self._is_nullable(known[name], seen)]
+        required = [
+            name for name in fields if name in wanted and (self.has_null or not self._is_nullable(known[name], seen))
+        ]
         described = {"properties": fields} if fields else {}
         return {"type": "object", **described, **({"required": required} if required else {})}
 

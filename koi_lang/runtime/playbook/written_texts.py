@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Container
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -19,6 +19,8 @@ RETURN = "return"
 # holds no quotation mark as it is.
 ALONE = re.compile(r"(?=\{)")
 RETURNED = re.compile(r"""[{,]\s*"intent"\s*:\s*"return"\s*,(?:[^{}\[\]]*,)?\s*"data"\s*:\s*(?=[{\[])""")
+# The first field of an object that an answer begins with, in a fence or not.
+FIRST_FIELD = re.compile(r"""\s*(?:```\w*\s*)?(?=\{\s*"([^"\\]*)"\s*:)""")
 # A result is told again when so many characters have come, and more by that share of it.
 MIN_NEWS_CHARS, NEWS_SHARE = 24, 20
 # Of an action before its result.
@@ -55,12 +57,24 @@ class WrittenResult:
         emit: is told each part.
         is_alone: whether the answer is the result, and not the action that returns it.
         wrapper: the field of an answer that holds the result; empty where that is the answer.
+        names: fields of the result.
+        protocol: fields of actions that are none of the result: an answer with one of them is an action all the same.
     """
 
-    def __init__(self, emit: Callable[[PartialResult], None], *, is_alone: bool, wrapper: str = "") -> None:
+    def __init__(
+        self,
+        emit: Callable[[PartialResult], None],
+        *,
+        is_alone: bool,
+        wrapper: str = "",
+        names: Container[str] = (),
+        protocol: Container[str] = (),
+    ) -> None:
         self._emit = emit
         self._begin = ALONE if is_alone else RETURNED
         self._wrapper = wrapper
+        self._names = names
+        self._protocol = protocol
         self._text = ""
         self._start = -1
         self._next = 0
@@ -69,18 +83,23 @@ class WrittenResult:
     def add(self, piece: str) -> None:
         """Add the next piece of the answer."""
         self._text += piece
-        if self._start < 0 and ("{" in piece or "[" in piece):
+        if self._start < 0 and any(sign in piece for sign in "{[:"):
             if self._begin is ALONE:
                 self._text = without_thoughts(self._text)
             is_thought = self._begin is ALONE and THOUGHT.match(self._text) is not None
             found = self._begin.search(self._text, max(0, len(self._text) - len(piece) - MAX_HEAD_CHARS))
+            if found is None and len(self._text) <= MAX_HEAD_CHARS:
+                first = FIRST_FIELD.match(self._text)  # the result may stand there without its action
+                found = first if first is not None and first[1] in self._names else None
             self._start = -1 if found is None or is_thought else found.end()
         if self._start < 0 or len(self._text) < self._next:
             return
         written = self._text[self._start :]
         self._next = len(self._text) + max(MIN_NEWS_CHARS, len(written) // NEWS_SHARE)
         value = parse_beginning(written)
-        if self._wrapper:
+        if isinstance(value, dict) and any(name in self._protocol for name in value):
+            value = value.get("data", value.get("result")) if value.get("intent") == RETURN else None
+        if self._wrapper and not isinstance(value, list):
             value = value.get(self._wrapper) if isinstance(value, dict) else None
         if isinstance(value, (dict, list)) and value and value != self._last:
             self._last = value
