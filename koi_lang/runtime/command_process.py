@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from koi_lang.lazy import lazy_module
 from koi_lang.redaction.redactor import is_secret
 from koi_lang.runtime.actions.command_output import READ_SIZE, Output
+from koi_lang.runtime.concurrency.tasks import together
 from koi_lang.runtime.guards.commands import Command
 from koi_lang.settings import environment
 from koi_lang.system.bubblewrap import confined_words
@@ -77,16 +78,26 @@ class CommandProcess:
     async def read_to_end(self, outputs: Sequence[Output], timeout_s: float) -> int | None:
         """Read its output until it has ended, and every process that holds the output open.
 
+        Should this process be killed meanwhile, its group is ended.
+
         Args:
             outputs: for stdout and, where that is apart, stderr.
 
         Returns:
             Its exit code; None where it took too long. Then, and when this is cancelled, its group has been ended.
+
+        Raises:
+            OSError: nothing can be started that would end its group; it has not begun.
         """
         streams = [stream for stream in (self.process.stdout, self.process.stderr) if stream is not None]
-        reading = [output.read(stream) for output, stream in zip(outputs, streams, strict=True)]
+        # A sandbox ends with its parent.
+        guarding = contextlib.nullcontext() if self.repositories else process_guard.guard_group(self.process.pid)
         try:
-            async with asyncio.timeout(timeout_s):
+            async with guarding, asyncio.timeout(timeout_s):
+                if self.process.stdin is not None:
+                    self.process.stdin.write(b"\n")
+                    self.process.stdin.close()
+                reading = map(Output.read, outputs, streams)
                 await asyncio.gather(*reading, self.process.wait())
         except TimeoutError:
             return None
@@ -97,10 +108,7 @@ class CommandProcess:
         return self.process.returncode
 
     async def read_and_end(self, outputs: Sequence[Output], timeout_s: float) -> int | None:
-        """Like `read_to_end`, for a command that leaves nothing behind: the rest of its group is ended soon after it.
-
-        Also when this process is killed: a command that is held begins once its end is provided for.
-        """
+        """Like `read_to_end`, for a command that leaves nothing behind: the rest of its group ends soon after it."""
 
         async def end_rest() -> None:
             await self.has_ended.wait()
@@ -108,10 +116,7 @@ class CommandProcess:
             await self.end()
 
         try:
-            async with process_guard.guard_group(self.process.pid), asyncio.TaskGroup() as group:
-                if self.process.stdin is not None:
-                    self.process.stdin.write(b"\n")
-                    self.process.stdin.close()
+            async with together() as group:
                 ending = group.create_task(end_rest())
                 try:
                     return await self.read_to_end(outputs, timeout_s)
@@ -121,15 +126,14 @@ class CommandProcess:
             await self.end()
 
 
-async def start_command(
-    command: Command, *, silent: bool = False, is_merged: bool = False, is_held: bool = False
-) -> CommandProcess:
+async def start_command(command: Command, *, silent: bool = False, is_merged: bool = False) -> CommandProcess:
     """A command that has been allowed, without keys in its environment.
+
+    Without a sandbox, which ends with this process, it begins only when it is read, once its end is provided for.
 
     Args:
         silent: whether nobody reads what it writes.
         is_merged: whether stderr is written to stdout.
-        is_held: whether it begins only when `read_and_end` reads it.
 
     Raises:
         OSError: there is no such program or folder.
@@ -142,7 +146,7 @@ async def start_command(
         inner, work = command.words or ("/bin/sh", "-c", command.text), command.place.folder
         confined = await sandbox.prepare_aside(inner, work, changeable=command.changeable, network=command.network)
         own = confined_words(sandbox.program, confined.confinement, inner)
-    held = process_guard.hold_command(own or ("sh", "-c", command.text)) if is_held else None
+    held = process_guard.hold_command(own or ("sh", "-c", command.text)) if sandbox is None else None
     words = held or own
     spawn: Callable[..., Coroutine[Any, Any, tuple[Any, Any]]] = (
         loop.subprocess_exec if words else partial(loop.subprocess_shell, cmd=command.text)

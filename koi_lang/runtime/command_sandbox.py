@@ -9,22 +9,16 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from koi_lang import settings
 from koi_lang.errors import KoiError, PermissionDeniedError, reason
-from koi_lang.lazy import lazy_module
+from koi_lang.runtime.guards import closed_files, repositories
 from koi_lang.runtime.guards.file_names import is_secret
-from koi_lang.runtime.guards.paths import running_programs
+from koi_lang.runtime.guards.paths import own_folders, running_programs
+from koi_lang.runtime.guards.permissions import NO_RESTRICTIONS, Restrictions
+from koi_lang.runtime.guards.repositories import RepositoryWatch
+from koi_lang.settings import project
 from koi_lang.system.bubblewrap import CommandBounds, Confinement, find_bubblewrap, find_fault
-
-if TYPE_CHECKING:
-    from koi_lang.runtime.guards import closed_files
-    from koi_lang.runtime.guards.repositories import RepositoryWatch
-    from koi_lang.settings import project
-else:
-    closed_files = lazy_module("koi_lang.runtime.guards.closed_files")
-    project = lazy_module("koi_lang.settings.project")
 
 # Folders that hold what belongs to people, what is short-lived, and the sockets of servers.
 SOCKETS = "/run"
@@ -40,6 +34,8 @@ INSTALLED = ("pyvenv.cfg", "conda-meta", "lib/node_modules", PYTHON_LIBRARY)
 COMPANIONS = {".cargo": ".rustup", ".asdf": ".tool-versions"}
 # Folders of many things, of which no more than their programs are shown.
 SHARED = (".", ".local", ".config", ".cache", ".local/share", ".local/state")
+# Where people usually have the patterns of what git is to ignore everywhere.
+IGNORED_EVERYWHERE = (".config/git/ignore", ".gitignore_global", ".gitignore")
 MAX_LINKS = 500
 MAX_NAMED_TOOLS = 3
 # What programs need of them: where names of machines are looked up, and the programs of NixOS.
@@ -72,6 +68,7 @@ class Sandbox:
         bounds: what each command may take of the machine; None where nobody else has to share it.
         tools: folders of installed programs that commands see, too, since they are on PATH or of a Python in use.
         tool_secrets: files and folders in these that look like keys, which they do not see.
+        restrictions: rules; commands cannot do what those for files deny.
     """
 
     program: str
@@ -83,6 +80,7 @@ class Sandbox:
     bounds: CommandBounds | None = None
     tools: Sequence[Path] = ()
     tool_secrets: Sequence[Path] = ()
+    restrictions: Restrictions = NO_RESTRICTIONS
 
     def prepare(
         self, words: Sequence[str], work: Path, *, changeable: Sequence[str] = (), network: bool = False
@@ -102,24 +100,39 @@ class Sandbox:
         if os.path.isabs(words[0]):
             self._require_visible(Path(words[0]).resolve(), "its program is")
         try:
-            closed = closed_files.find_closed_files(self.project, running_programs())
+            denies = self.restrictions.denies_file if self.restrictions.denies_files() else None
+            closed = closed_files.find_closed_files(self.project, running_programs(), denies)
             watch = closed.watch_repositories(self.project)
         except KoiError as error:
             raise SandboxError(f"{error.message}, which is more than a sandbox can hide") from error
         except OSError as error:
             raise SandboxError(f"the repositories of the project cannot be protected: {reason(error)}") from error
+        own = {each for each in own_folders() if self.project in each.parents}
+        ignored = [path for path in (self.home / each for each in IGNORED_EVERYWHERE) if not self.hides(path.resolve())]
+        store = settings.cache_folder() / "stand-ins"
+        git = closed_files.view_of_git(closed, self.project, store, ignored)
         confinement = Confinement(
             project=str(self.project),
             work=str(work),
             empty=list(self._empty()),
             shown=list(self._visible_parts(network=network)),
-            changeable=[*closed.held, *changeable],
+            changeable=[*sorted({*closed.held, *closed_files.folders_around(own, self.project)}), *changeable],
             fixed=closed.fixed,
-            hidden_folders=[*closed.folders, *(str(path) for path in self.tool_secrets if path.is_dir())],
+            hidden_folders=[
+                *(each for each in closed.folders if not self.hides(Path(each))),
+                *sorted(map(str, own)),
+                *(str(path) for path in self.tool_secrets if path.is_dir()),
+            ],
             hidden_files=[
-                *(file for file in closed.files if not self.hides(Path(file))),
+                *(
+                    file
+                    for file in closed.files
+                    if not (self.hides(Path(file)) or any(map(Path(file).is_relative_to, own)))
+                ),
                 *(str(path) for path in self.tool_secrets if path.is_file()),
             ],
+            stand_ins=git.stand_ins,
+            variables=git.variables,
             network=network,
             bounds=self.bounds,
         )
@@ -128,7 +141,12 @@ class Sandbox:
     async def prepare_aside(
         self, words: Sequence[str], work: Path, *, changeable: Sequence[str] = (), network: bool = False
     ) -> PreparedSandbox:
-        """`prepare` in a thread; a cancelled caller leaves nothing to clean up."""
+        """`prepare` in a thread, once the watches of killed processes are ended.
+
+        A cancelled caller leaves nothing to clean up.
+        """
+        for line in await asyncio.to_thread(repositories.end_killed, self.project):
+            self.note(f"after a command that was interrupted: {line}")
         prepare = partial(self.prepare, words, work, changeable=changeable, network=network)
         preparing = asyncio.get_running_loop().run_in_executor(None, prepare)
         try:
@@ -219,12 +237,14 @@ async def find_sandbox(
     project_settings: settings.ProjectSettings,
     note: Callable[[str], None] = lambda line: None,
     service: Path | None = None,
+    is_bounded: bool = False,
 ) -> SandboxState:
     """Decide whether commands in a folder are confined, by settings and by the abilities of the machine.
 
     Args:
         note: receives a line for the person about what a command has left.
         service: the folder of the service in which the folder belongs to one of many sessions.
+        is_bounded: whether others share the machine, so that each command may take so much of it alone.
 
     Raises:
         SettingsError: the settings are broken.
@@ -233,7 +253,7 @@ async def find_sandbox(
     shell = project.shell_settings(project_settings)
     if shell.sandbox == "none":
         return SandboxState(None, '`[shell] sandbox = "none"` in `koi.toml` says so', is_meant=True)
-    state, fault = _sandbox_of(folder, shell.home, service), None
+    state, fault = _sandbox_of(folder, shell.home, service, CommandBounds() if is_bounded else None), None
     if state.sandbox is not None:
         sandbox = replace(state.sandbox, note=note)
         fault = await sandbox.find_fault()
@@ -249,7 +269,7 @@ async def find_sandbox(
     return state
 
 
-def _sandbox_of(folder: Path, shown: Sequence[str], service: Path | None) -> SandboxState:
+def _sandbox_of(folder: Path, shown: Sequence[str], service: Path | None, bounds: CommandBounds | None) -> SandboxState:
     """The sandbox of a project, which may not work."""
     here, home = folder.resolve(), Path.home().resolve()
     folders = settings.environment().get("PATH", "").split(os.pathsep)
@@ -258,7 +278,7 @@ def _sandbox_of(folder: Path, shown: Sequence[str], service: Path | None) -> San
         return SandboxState(None, "bubblewrap is not installed", is_missing=True)
     if home.is_relative_to(here):
         return SandboxState(None, f"the project, `{here}`, holds the home folder")
-    around, bounds = (None, None) if service is None else (service.resolve(), CommandBounds())
+    around = None if service is None else service.resolve()
     sandbox = Sandbox(program, here, home, tuple(shown), service=around, bounds=bounds)
     return SandboxState(with_tools(sandbox, folders))
 
@@ -320,20 +340,25 @@ class CommandSandboxes:
     """The sandbox of one run, looked for when its first command is to run.
 
     Args:
+        restrictions: rules of the run.
         note_once: is told that there is none, under a name for it.
-        note: as of `find_sandbox`, like `service`.
+        note: as of `find_sandbox`, like `service` and `is_bounded`.
     """
 
     def __init__(
         self,
         folder: Path,
         project_settings: settings.ProjectSettings,
+        restrictions: Restrictions,
         note_once: Callable[[str, str], None],
         note: Callable[[str], None],
         service: Path | None,
+        *,
+        is_bounded: bool,
     ) -> None:
         self._folder = folder
-        self._settings = project_settings
+        self._is_bounded = is_bounded
+        self._settings, self._restrictions = project_settings, restrictions
         self._service = service
         self._note_once, self._note = note_once, note
         self._looking = asyncio.Lock()
@@ -343,8 +368,12 @@ class CommandSandboxes:
         """The sandbox of the commands of the run; None for none. Raises as `find_sandbox`."""
         async with self._looking:
             if self._found is None:
-                self._found = state = await find_sandbox(self._folder, self._settings, self._note, self._service)
-                if state.sandbox is None and not state.is_meant:
+                self._found = state = await find_sandbox(
+                    self._folder, self._settings, self._note, self._service, self._is_bounded
+                )
+                if state.sandbox is not None:
+                    self._found = replace(state, sandbox=replace(state.sandbox, restrictions=self._restrictions))
+                elif not state.is_meant:
                     line = f"commands run without a sandbox: {state.why}; `koi doctor` says more"
                     self._note_once("no-sandbox", line)
         return self._found.sandbox

@@ -160,7 +160,20 @@ class CommandHolder:
             command.streams = [await open_reader(read) for read, _ in pipes]
             self.commands[command.id], command.holder = command, self
             request = {"id": command.id, "words": list(words), "cwd": str(work)}
-            await self.request(request, [written for _, written in pipes])
+            is_sent = asyncio.Event()
+
+            async def send() -> None:
+                try:
+                    await self.request(request, [written for _, written in pipes])
+                finally:
+                    is_sent.set()
+
+            try:
+                await asyncio.shield(send())
+            except asyncio.CancelledError:  # it may have begun, and then nobody else would end it
+                await is_sent.wait()
+                await command.end()
+                raise
 
     async def request(self, request: dict[str, Any], files: Sequence[int] = ()) -> None:
         """Send a request. Raises HolderError where nobody takes it."""
@@ -272,6 +285,7 @@ def list_mounts(confinement: Confinement) -> Iterator[tuple[str, str]]:
     yield from ((path, "fixed") for path in confinement.fixed if os.path.lexists(path))
     yield from ((path, "hidden folder") for path in confinement.hidden_folders)
     yield from ((path, "hidden file") for path in confinement.hidden_files)
+    yield from ((path, f"in its place {own}") for own, path in confinement.stand_ins)
 
 
 @cache
@@ -338,9 +352,12 @@ class SharedSandboxes:
                     await holder.start(held, words, work, is_merged=is_merged)
                     return
         holder = CommandHolder(wanted)
-        await holder.begin("" if sandbox is None else sandbox.program, self._background)
-        self._holders.append(holder)
-        await holder.start(held, words, work, is_merged=is_merged)
+        async with AsyncExitStack() as undoing:
+            undoing.push_async_callback(holder.end)
+            await holder.begin("" if sandbox is None else sandbox.program, self._background)
+            self._holders.append(holder)
+            await holder.start(held, words, work, is_merged=is_merged)
+            undoing.pop_all()
 
     async def end(self) -> None:
         """End all of them."""

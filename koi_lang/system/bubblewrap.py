@@ -67,6 +67,8 @@ class Confinement:
         fixed: what cannot be changed in the project.
         hidden_folders: of the project, which look empty and cannot be written.
         hidden_files: of the project, which cannot be opened.
+        stand_ins: files with those in whose place they are seen, for reading.
+        variables: of its environment.
         network: whether it reaches other machines, and servers on this one.
         bounds: what it may take; None for as much as the person may.
     """
@@ -79,6 +81,8 @@ class Confinement:
     fixed: Sequence[str] = ()
     hidden_folders: Sequence[str] = ()
     hidden_files: Sequence[str] = ()
+    stand_ins: Sequence[tuple[str, str]] = ()
+    variables: Sequence[tuple[str, str]] = ()
     network: bool = False
     bounds: CommandBounds | None = None
 
@@ -101,10 +105,12 @@ def confined_words(program: str, confinement: Confinement, words: Sequence[str])
         *(word for path in confinement.fixed for word in ("--ro-bind-try", path, path)),
         *(word for folder in confinement.hidden_folders for word in ("--tmpfs", folder, "--remount-ro", folder)),
         *(word for file in confinement.hidden_files for word in ("--ro-bind", NOTHING, file)),
+        *(word for own, file in confinement.stand_ins for word in ("--ro-bind", own, file)),
     ]
     network = ("--share-net",) if confinement.network else ()
     nesting = ("--unshare-user", "--disable-userns") if size else ()
-    begin = ("--setenv", "TMPDIR", "/tmp", "--chdir", confinement.work, "--")
+    variables = (("TMPDIR", "/tmp"), *confinement.variables)
+    begin = (*(word for pair in variables for word in ("--setenv", *pair)), "--chdir", confinement.work, "--")
     own = words if bounds is None else bounds.limited_words(words)
     return [program, *ALONE, *network, *nesting, *SYSTEM, *mounts, *begin, *own]
 

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import os
+import secrets
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -80,6 +83,56 @@ def sync_folder(folder: Path) -> None:
         os.fsync(opened)
     finally:
         os.close(opened)
+
+
+@dataclass(frozen=True, slots=True)
+class LockedRecord:
+    """The notes of a process, in a file that is locked as long as it lives; another process takes them over then.
+
+    Attributes:
+        opened: its descriptor.
+    """
+
+    path: Path
+    opened: int
+
+    @staticmethod
+    def create(folder: Path, subject: str) -> LockedRecord:
+        """An empty one about a subject, which is a part of a file name. Raises OSError."""
+        folder.mkdir(0o700, parents=True, exist_ok=True)
+        path = folder / f"{subject}-{secrets.token_hex(8)}.json"
+        record = LockedRecord(path, open_lock(path))
+        try_lock(record.opened)
+        return record
+
+    @staticmethod
+    def take_over(folder: Path, subject: str) -> Iterator[LockedRecord]:
+        """Those about a subject whose processes have ended; the caller closes each."""
+        for path in sorted(folder.glob(f"{subject}-*.json")):
+            with suppress(OSError):
+                opened = os.open(path, os.O_RDWR | UNFOLLOWED)
+                if try_lock(opened):
+                    yield LockedRecord(path, opened)
+                else:
+                    os.close(opened)
+
+    def write(self, state: Any) -> None:
+        """Replace the content by a value that JSON can hold. Raises OSError."""
+        os.ftruncate(self.opened, 0)
+        os.pwrite(self.opened, json.dumps(state).encode(), 0)
+
+    def read(self) -> Any:
+        """The stored value; None where it cannot be read."""
+        with suppress(OSError, ValueError):
+            return json.loads(os.pread(self.opened, os.fstat(self.opened).st_size, 0))
+        return None
+
+    def close(self, *, is_kept: bool = False) -> None:
+        """Remove it, unless it is kept, and give up its lock."""
+        if not is_kept:
+            with suppress(OSError):
+                self.path.unlink()
+        os.close(self.opened)
 
 
 def _lock(descriptor: int, *, shared: bool = False, waits: bool = False) -> None:

@@ -21,6 +21,11 @@ FILE = os.O_RDONLY | UNFOLLOWED
 
 # The folder of a project in which Koi keeps what runs leave.
 STATE_FOLDER = ".koi"
+# The key that signs journals: of the machine, in its configuration, and of the service of a project.
+KEY_FILE = "signing.key"
+SERVICE_KEY = f"{STATE_FOLDER}/{KEY_FILE}"
+# How far the times of files may lie behind the clock.
+CLOCK_STEP_S = 0.1
 # What the system says where something else has taken the place of a file, a link or a folder around it.
 REPLACED = frozenset({errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.EISDIR, errno.ENXIO, errno.EINVAL})
 

@@ -12,8 +12,12 @@ from random import Random
 import pytest
 
 from koi_lang.cli.ui.undo_report import plan_lines
+from koi_lang.events import LinePrinted
 from koi_lang.runtime.file_changes import tree_watch
+from koi_lang.runtime.file_changes.run_changes import changes_beside
 from koi_lang.runtime.file_changes.run_undo import RunUndo
+from koi_lang.runtime.journal import reader
+from koi_lang.runtime.journal.entries import JournalEntry, entry_in
 from koi_lang.runtime.journal.reader import read
 from koi_lang.runtime.journal.store import path_of
 from koi_lang.runtime.run import Run
@@ -179,6 +183,28 @@ def test_an_action_of_another_run_is_not_undone(tmp_path: Path) -> None:
 
     kept = {name: (tmp_path / name).read_text() for name in tree(tmp_path)}
     assert {"a.txt": "of the other", "c.txt": "of the other"} == kept
+
+
+def test_long_journals_of_other_runs_are_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of another run only the entries about files are looked into, however much else it has told."""
+    read_entries: list[str] = []
+
+    def count(text: bytes) -> JournalEntry | None:
+        entry = entry_in(text)
+        read_entries.append("" if entry is None else entry.kind)
+        return entry
+
+    async def talk(run: Run) -> None:
+        for number in range(500):
+            run.events.emit(LinePrinted(str(number)))
+        await files.write("a.txt", "of the other")
+
+    asyncio.run(record(tmp_path, talk, "other"))
+    monkeypatch.setattr(reader, "entry_in", count)
+    beside = changes_beside(tmp_path, "run", 0.0)
+
+    assert ["a.txt"] == [*beside.states]
+    assert ["file_changed"] == read_entries
 
 
 def cut_journal(folder: Path) -> None:

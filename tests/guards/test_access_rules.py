@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,8 @@ from koi_lang.runtime.guards.access_rules import WantedAccess, parse_rule
 from koi_lang.runtime.guards.commands import command_permission, place_of
 from koi_lang.runtime.guards.file_access import file_permission, page_permission
 from koi_lang.runtime.guards.permissions import Permission, Permissions, Restrictions
+from koi_lang.sessions.options import RunOptions
+from koi_lang.settings import read_settings
 
 
 def access(text: str) -> WantedAccess:
@@ -69,6 +72,24 @@ def test_what_allows_is_read_narrowly(rule: str, wanted: str, covers: bool) -> N
         ("*:migrations/**", "run:sed -i s/a/b/ ./migrations/1.sql"),
         ("*:migrations/**", "run:cat<migrations/1.sql"),
         ("*:migrations/**", "run:tool --file=migrations/1.sql"),
+        *(
+            ("*:migrations/**", f"run:{command}")
+            for command in (
+                "cp -tmigrations x",
+                "sed -n 'wmigrations/new' x",
+                "sed '1s/.*/a/gwmigrations/1.sql' x",
+                "sed -n '1rmigrations/1.sql' x",
+                "sed --expression=Wmigrations/x x",
+                "echo wmigrations/x | sed -nf- x",
+                "vim -es '+w!migrations/x' +q x",
+                "vim '+0rmigrations/1.sql' x",
+                "tar -xf x -Cmigrations",
+                "tar -xvfmigrations/x",
+                "sort -omigrations/1.sql x",
+                "xargs -amigrations/1.sql echo",
+                "curl -d@migrations/1.sql x",
+            )
+        ),
         ("run:rm *", "run:ls; rm -rf x"),
         ("run:rm *", "run:ls && /bin/rm x"),
         ("run:rm *", "run:RM x"),
@@ -98,6 +119,8 @@ def test_what_allows_is_read_narrowly(rule: str, wanted: str, covers: bool) -> N
                 "/bin/[r]m x",
                 "python3 -c \"import os; os.system('rm x')\"",
                 "node -e 'require(`child_process`).execSync(`rm x`)'",
+                "bun -e 'require(`child_process`).execSync(`rm x`)'",
+                "bun x rm x",
                 "ls | awk '{system(\"rm \" $1)}'",
             )
         ),
@@ -184,8 +207,10 @@ def test_a_rule_means_files_however_a_command_names_them(tmp_path: Path, text: s
     (tmp_path / "link").symlink_to("migrations")
     known = permissions("shell", "*:migrations/**")
 
-    assert known.denial(command(text.format(root=tmp_path), tmp_path, cwd)) == "*:migrations/**"
-    assert known.denial(command("cat 1.sql", tmp_path, "src")) == ""
+    assert (
+        known.restrictions.find_denial(command(text.format(root=tmp_path), tmp_path, cwd).access) == "*:migrations/**"
+    )
+    assert known.restrictions.find_denial(command("cat 1.sql", tmp_path, "src").access) == ""
 
 
 def test_deny_goes_before_allow(tmp_path: Path) -> None:
@@ -193,10 +218,10 @@ def test_deny_goes_before_allow(tmp_path: Path) -> None:
     known = permissions("write:** shell run:**", "*:migrations/** web:*")
     known.allow("write=migrations/")
 
-    assert known.denial(file_permission("write", "migrations/1.sql")) == "*:migrations/**"
-    assert known.denial(command("touch migrations/x", tmp_path)) == "*:migrations/**"
-    assert known.denial(page_permission("example.com")) == "web:*"
-    assert known.denial(file_permission("write", "src/a.py")) == ""
+    assert known.restrictions.find_denial(file_permission("write", "migrations/1.sql").access) == "*:migrations/**"
+    assert known.restrictions.find_denial(command("touch migrations/x", tmp_path).access) == "*:migrations/**"
+    assert known.restrictions.find_denial(page_permission("example.com").access) == "web:*"
+    assert known.restrictions.find_denial(file_permission("write", "src/a.py").access) == ""
     assert known.is_allowed(file_permission("write", "src/a.py"))
 
 
@@ -205,7 +230,7 @@ def test_a_usual_spelling_opens_nothing_that_is_denied(tmp_path: Path, rule: str
     """Rules that deny one spelling of a command count for it, although the other one is allowed."""
     wanted = command_permission(".venv/bin/python -m pytest", place_of(None, tmp_path), "python -m pytest")
 
-    assert rule == permissions("run:python -m pytest shell", rule).denial(wanted)
+    assert rule == permissions("run:python -m pytest shell", rule).restrictions.find_denial(wanted.access)
 
 
 def test_everything_can_be_denied(tmp_path: Path) -> None:
@@ -213,7 +238,7 @@ def test_everything_can_be_denied(tmp_path: Path) -> None:
     known = permissions("shell", "**")
 
     for wanted in (file_permission("read", "a"), page_permission("x"), command("ls", tmp_path)):
-        assert known.denial(wanted) == "**"
+        assert known.restrictions.find_denial(wanted.access) == "**"
 
 
 @pytest.mark.parametrize("rule", ["**", "*", "*:**"])
@@ -223,7 +248,7 @@ def test_everything_can_be_allowed(tmp_path: Path, rule: str) -> None:
 
     for wanted in (file_permission("write", "a/b"), page_permission("x"), command("ls; rm x", tmp_path)):
         assert known.is_allowed(wanted)
-    assert known.denial(file_permission("write", "keys/a"))
+    assert known.restrictions.find_denial(file_permission("write", "keys/a").access)
 
 
 def test_always_is_for_the_folder(tmp_path: Path) -> None:
@@ -236,3 +261,64 @@ def test_always_is_for_the_folder(tmp_path: Path) -> None:
                known.is_allowed(file_permission("write", path))]  # fmt: skip
 
     assert allowed == ["src/b/c.py", "README.md", "*/a"]
+
+
+@pytest.mark.parametrize(
+    ("text", "path", "counts"),
+    [
+        ("write:src//**", "src/a.py", True),
+        ("write:src/./**", "src/a.py", True),
+        ("write:src/.", "src/a.py", True),
+        ("write:.//src/**", "src/a.py", True),
+        ("write:.", "a/b.py", True),
+        ("write:./", "b.py", True),
+        ("write:src//**", "src2/a.py", False),
+        ("write:a/.b", "a/b", False),
+        ("write:a/.b/", "a/.b/c", True),
+        (r"write:\{src/**", "{src/a", True),
+        ("write:{{x}}/**", "{{x}}/a", True),
+    ],
+)
+def test_empty_parts_of_paths_mean_nothing(text: str, path: str, counts: bool) -> None:
+    """A rule counts as the path that it means, whether it allows or denies."""
+    assert counts == parse_rule(text).covers(WantedAccess("write", path))
+    assert counts == parse_rule(text).means(WantedAccess("write", path))
+
+
+def test_addresses_in_rules_for_all_stay() -> None:
+    """The two slashes of an address are no empty part of a path."""
+    assert parse_rule("*:curl https://a/**").means(WantedAccess("run", "curl https://a/b"))
+
+
+@pytest.mark.parametrize("text", ["write:{src/**", "*:a}/b", "read:{a,{b}/c"])
+def test_an_open_brace_is_refused(text: str) -> None:
+    """It would be a sign of a name, which nobody means."""
+    with pytest.raises(SettingsError, match="is no rule: a brace in it has no other"):
+        parse_rule(text)
+
+
+@pytest.mark.parametrize(
+    ("rule", "path"),
+    [
+        ("*:lnk/**", "real [1]/a/r.txt"),
+        ("read:lnk", "real [1]/r.txt"),
+        ("read:/lnk/*.txt", "real [1]/r.txt"),
+        ("read:one.txt", "real [1]/r.txt"),
+        ("read:top/**", "any.txt"),
+    ],
+)
+def test_rules_of_a_project_hold_behind_links(tmp_path: Path, rule: str, path: str) -> None:
+    """What denies, or has the person asked, counts for what a link in the project leads to in it."""
+    (tmp_path / "real [1]").mkdir()
+    for name, target in (("lnk", "real [1]"), ("one.txt", "real [1]/r.txt"), ("top", "."), ("away", "/usr")):
+        (tmp_path / name).symlink_to(target)
+    (tmp_path / "round").symlink_to("round")
+    lists = json.dumps([rule, "read:away/x", "read:round/x", "read:a\0"])
+    (tmp_path / "koi.toml").write_text(f"[permissions]\ndeny = {lists}\nask = {lists}\n")
+
+    found = RunOptions(settings=read_settings(tmp_path)).restrictions_here
+
+    assert found.denies_file("read", path)
+    assert [5, 5] == [len(found.deny), len(found.ask)]
+    assert found.find_denial(WantedAccess("read", path)).startswith(f"{rule} → ")
+    assert any(each.means(WantedAccess("read", path)) for each in found.ask)

@@ -12,7 +12,7 @@ from koi_lang.errors import SettingsError
 from koi_lang.runtime.guards.commands import command_permission, place_of
 from koi_lang.runtime.guards.file_access import file_permission, page_permission
 from koi_lang.runtime.guards.permissions import Permission, Permissions, Restrictions, Trust, trust_of
-from koi_lang.settings import project, read_settings
+from koi_lang.settings import checks, project, read_settings
 from tests.playbook.conftest import play as play
 from tests.playbook.playing import Player, act, done, solo
 from tests.projects import Project
@@ -45,8 +45,8 @@ def test_a_word_that_is_never_done(command: str) -> None:
     """Wherever it stands in a command, and whatever else is allowed; the line is told."""
     known = permissions(trust_of({"deploy": "never", "run": "act"}), "shell")
 
-    assert '[trust] deploy = "never"' == known.denial(run(command))
-    assert "" == known.denial(run("echo deployment"))
+    assert '[trust] deploy = "never"' == known.restrictions.find_denial(run(command).access)
+    assert "" == known.restrictions.find_denial(run("echo deployment").access)
     assert known.is_allowed(run("echo deployment"))
 
 
@@ -54,7 +54,7 @@ def test_levels_of_kinds() -> None:
     """`never` denies, `ask` asks also where a rule allows it, `act` allows."""
     known = permissions(trust_of({"web": "never", "write": "ask", "read": "ask", "run": "act"}), "write:**")
 
-    assert '[trust] web = "never"' == known.denial(page_permission("example.com"))
+    assert '[trust] web = "never"' == known.restrictions.find_denial(page_permission("example.com").access)
     assert (True, False) == (
         bool(known.reason_to_ask_first(file_permission("read", "a"))),
         known.is_allowed(file_permission("write", "a")),
@@ -76,16 +76,58 @@ def test_a_word_that_is_trusted() -> None:
     assert [True, True, False, False, False] == allowed
 
 
-def test_an_action_that_is_never_used(play: Player, tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", ["shell", "run_command"])
+def test_an_action_for_commands_stands_for_all_of_them(name: str) -> None:
+    """Whoever closes one of the actions that run commands means commands, also those of code and of the other."""
+    known = permissions(trust_of({name: "never"}), "shell")
+    assert f'[trust] {name} = "never"' == known.restrictions.find_denial(run("touch x").access)
+    assert permissions(trust_of({name: "act"})).is_allowed(run("touch x; touch y"))
+
+
+@pytest.mark.parametrize(
+    ("topic", "name"),
+    [
+        ("bash", "shell"), ("Bash", "run_command"), ("edit", "edit_file"), ("WRITE_FILE", "write_file"),
+        ("glob", "list_files"), ("str_replace_editor", "write_file"), ("deploy", "Deploy"),
+    ],
+)  # fmt: skip
+def test_names_that_models_know_restrict_actions(topic: str, name: str) -> None:
+    """Letter case does not count; what allows is read to the letter."""
+    assert f'[trust] {topic} = "never"' == trust_of({topic: "never"}).find_line("never", name)
+    assert f'[trust] {topic} = "ask"' == trust_of({topic: "ask"}).find_line("ask", name)
+    assert "" == trust_of({topic: "act"}).find_line("act", name)
+
+
+def test_what_other_agents_call_commands_restricts_them() -> None:
+    """Those of code as well; a kind closes no action that has its name for models."""
+    assert permissions(trust_of({"bash": "never"}), "shell").restrictions.find_denial(run("touch x").access)
+    assert not permissions(trust_of({"bash": "act"})).is_allowed(run("touch x"))
+    assert "" == trust_of({"read": "never"}).find_line("never", "read_file")
+
+
+@pytest.mark.parametrize("topic", ["shell", "Bash"])
+def test_an_action_that_is_never_used(play: Player, tmp_path: Path, topic: str) -> None:
     """It is not offered, and refused with the line that says so, whatever rules and hooks allow."""
-    known = Restrictions(trust=trust_of({"shell": "never"}))
+    known = Restrictions(trust=trust_of({topic: "never"}))
     played = play(
         solo("execute"), [act("shell", command="touch x", description="y"), done()],
         folder=tmp_path, restrictions=known, allow=["shell"],
     )  # fmt: skip
 
-    assert '`shell` is not used: `[trust] shell = "never"` of the person denies it' in played.feedback[1]
+    assert f'`shell` is not used: `[trust] {topic} = "never"` of the person denies it' in played.feedback[1]
     assert "shell(" not in played.requests[0].system
+    assert not (tmp_path / "x").exists()
+
+
+def test_an_action_that_code_may_never_use(play: Player, tmp_path: Path) -> None:
+    """What the person says holds for the author of a program, too."""
+    code = 'on start(args: Json) { return await this.callAction("shell", { command: "touch x", description: "y" }) }'
+    known = Restrictions(trust=trust_of({"shell": "never"}))
+    played = play(
+        solo("execute", more=code), [], folder=tmp_path, restrictions=known, allow=["shell"], call="Main.start"
+    )
+
+    assert '`[trust] shell = "never"` of the person denies it' in played.told
     assert not (tmp_path / "x").exists()
 
 
@@ -102,6 +144,16 @@ def test_an_action_that_is_asked_about(play: Player, tmp_path: Path, answer: Any
     assert is_set == ("update_state" in played.did())
 
 
+@pytest.mark.parametrize("topic", ["shell", "bash"])
+def test_commands_that_are_asked_about(play: Player, tmp_path: Path, topic: str) -> None:
+    """The person is asked once, about the command, also where a rule allows all commands."""
+    known, person = Restrictions(trust=trust_of({topic: "ask"})), Person()
+    work = [act("shell", command="touch x", description="y"), done()]
+    play(solo("execute"), work, host=person, folder=tmp_path, restrictions=known, allow=["shell"])
+
+    assert ["run `touch x`"] == [each.what for each in person.requests]
+
+
 @pytest.mark.parametrize(
     ("line", "message", "help"),
     [
@@ -112,7 +164,7 @@ def test_an_action_that_is_asked_about(play: Player, tmp_path: Path, answer: Any
         ),
         ("deploy = 1", "`deploy` in `[trust]` of `koi.toml` is 1, not one of", None),
         ('wirte = "never"', "`[trust]` in `koi.toml` has no `wirte`", "Did you mean `write`?"),
-        ('"git push" = "never"', "`git push` in `[trust]` of `koi.toml` is not one word", project.TOPIC_HELP),
+        ('"git push" = "never"', "`git push` in `[trust]` of `koi.toml` is not one word", checks.TOPIC_HELP),
     ],
 )
 def test_what_means_nothing(tmp_path: Path, line: str, message: str, help: str | None) -> None:

@@ -76,7 +76,8 @@ def parse_options(words: Iterator[str]) -> Options:
             case "--tmpfs" | "--remount-ro" | "--proc" | "--dev":
                 options.mounts.append((word, "", next(words)))
             case "--setenv":
-                options.variables[next(words)] = next(words)
+                name = next(words)
+                options.variables[name] = next(words)
             case "--chdir":
                 options.folder = next(words)
             case _:
@@ -89,7 +90,7 @@ def parse_options(words: Iterator[str]) -> Options:
 
 def mount(source: str, target: str, kind: str, flags: int, data: str = "") -> None:
     """Mount something, or end."""
-    words = [each.encode() if each else None for each in (source, target, kind)]
+    words = [os.fsencode(each) if each else None for each in (source, target, kind)]
     check(LIBC.mount(*words, ctypes.c_ulong(flags), data.encode() or None), f"Can't mount {target}")
 
 
@@ -97,7 +98,7 @@ def set_attributes(target: str, attributes: int, *, deep: bool) -> None:
     """Set what a mount, and all below it, forbids."""
     given = struct.pack("QQQQ", attributes, 0, 0, 0)
     flags = AT_RECURSIVE if deep else 0
-    result = LIBC.syscall(SYS_MOUNT_SETATTR, AT_FDCWD, target.encode(), flags, given, len(given))
+    result = LIBC.syscall(SYS_MOUNT_SETATTR, AT_FDCWD, os.fsencode(target), flags, given, len(given))
     check(result, f"Can't remount {target}")
 
 

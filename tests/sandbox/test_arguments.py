@@ -100,7 +100,10 @@ def test_programs_and_folders_that_are_hidden(tmp_path: Path) -> None:
         sandbox.prepare([str(project / "python")], project)
     with pytest.raises(SandboxError, match="it begins in"):
         sandbox.prepare(["true"], home / ".pyenv")
-    assert str(home / ".pyenv") in shown.prepare([str(project / "python")], project).confinement.shown
+    prepared = shown.prepare([str(project / "python")], project)
+    prepared.repositories.end()
+
+    assert str(home / ".pyenv") in prepared.confinement.shown
 
 
 def test_a_project_brings_no_bubblewrap(tmp_path: Path) -> None:

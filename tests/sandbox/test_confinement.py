@@ -42,12 +42,14 @@ def run(play: Player, machine: Machine, text: str, **fields: Any) -> Any:
     return played.result
 
 
-def start(machine: Machine, text: str) -> tuple[int | None, str]:
+def start(machine: Machine, text: str, restrictions: Restrictions = NO_RESTRICTIONS) -> tuple[int | None, str]:
     """The exit code and the output of a command of which nobody has looked at the words."""
 
     async def main() -> tuple[int | None, str]:
         state = await find_sandbox(machine.project, read_settings(machine.project))
-        asked = Command(text, place_of(None, machine.project), "", sandbox=state.sandbox)
+        assert state.sandbox is not None
+        sandbox = replace(state.sandbox, restrictions=restrictions)
+        asked = Command(text, place_of(None, machine.project), "", sandbox=sandbox)
         output = Output()
         started = await start_command(asked, is_merged=True)
         return await started.read_to_end([output], 30), output.text()
@@ -407,3 +409,19 @@ team T { o: Other }
     played = play(program, [], allow=["shell", "web:**"], folder=confined.project, payload=payload)
 
     assert [True, False] == played.result
+
+
+def test_folders_of_koi_in_the_project_are_hidden(confined: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What lies in the cache is run later, and the configuration says what may be done; so with one to be made."""
+    (confined.project / "own/cache").mkdir(parents=True)
+    (confined.project / "own/cache/grammar").write_text("of Koi")
+    monkeypatch.setenv("KOI_CACHE_DIR", str(confined.project / "own/cache"))
+    monkeypatch.setenv("KOI_CONFIG_DIR", str(confined.project / "own/config"))
+    code, output = start(
+        confined, "ls -A own/cache; echo x > own/cache/grammar; mkdir -p own/config; echo x > own/config/y"
+    )
+
+    assert code != 0
+    assert "grammar\n" not in output
+    assert "of Koi" == (confined.project / "own/cache/grammar").read_text()
+    assert [] == os.listdir(confined.project / "own/config")

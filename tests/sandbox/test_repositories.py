@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import shutil
 import subprocess
+import time
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -17,6 +18,7 @@ from koi_lang.runtime.command_sandbox import find_sandbox
 from koi_lang.runtime.guards.commands import Command, place_of
 from koi_lang.runtime.guards.repositories import harmless_settings
 from koi_lang.settings import read_settings
+from koi_lang.system.open_folders import CLOCK_STEP_S
 from tests.limits import LIMIT_S
 from tests.playbook.playing import Player
 from tests.sandbox.conftest import Machine
@@ -27,6 +29,8 @@ ME = ("-c", "user.name=x", "-c", "user.email=x@x")
 EVIL = r"[core]\n\tfsmonitor = touch RAN\n"
 # Lets a repository that is not called `.git` have files, in a folder that is an argument of `printf`.
 BARE = r"\trepositoryformatversion = 0\n\tbare = false\n\tworktree = %s\n"
+# Has a repository read more settings, from a file of its own.
+LAYERED = r"\trepositoryformatversion = 1\n\tbare = false\n[extensions]\n\tworktreeConfig = true\n"
 HOOK = r"#!/bin/sh\ntouch RAN\n"
 
 
@@ -72,6 +76,12 @@ def in_a_project_with_others(project: Path) -> None:
     make_repository(project / "own")
 
 
+def in_a_project_with_packages(project: Path) -> None:
+    """A project without git, with a package that is a repository."""
+    (project / "node_modules").mkdir()
+    make_repository(project / "node_modules/sub")
+
+
 Preparation = Callable[[Path], None]
 COPY = f"cp -r .git evil; printf '{EVIL}' >> evil/config"
 WAYS = [
@@ -92,6 +102,18 @@ WAYS = [
     ),
     (in_no_repository, f"git init -q .; mkdir -p .git; printf '{EVIL}' >> .git/config", ""),
     (in_no_repository, f"git init -q sub; printf '{EVIL}' >> sub/.git/config", "sub"),
+    (
+        in_a_repository,
+        f"mkdir node_modules; cd node_modules; git init -q sub; printf '{EVIL}' >> sub/.git/config;"
+        " git -C sub -c user.name=x -c user.email=x@x commit -q --allow-empty -m x; cd ..; git add -f node_modules/sub",
+        "",
+    ),
+    (in_a_project_with_packages, f"printf '{EVIL}' >> node_modules/sub/.git/config", "node_modules/sub"),
+    (
+        in_a_project_with_packages,
+        f"cd node_modules/sub/.git; mkdir -p hooks; printf '{HOOK}' > hooks/pre-commit; chmod +x hooks/pre-commit",
+        "node_modules/sub",
+    ),
     (
         in_no_repository,
         "git init -q sub; cd sub/.git; mkdir -p hooks hooks.disabled; "
@@ -122,6 +144,22 @@ WAYS = [
         in_a_project_with_others,
         f"git worktree add -q new; echo ../../../evil > .git/worktrees/new/commondir; {COPY}",
         "new",
+    ),
+    *(
+        (
+            in_a_repository,
+            f"git init -q --bare {store}; printf '{EVIL}{BARE}' $PWD > {store}/config; ln -s {store} sub",
+            "sub",
+        )
+        for store in (".git/objects/evil", ".git/refs/heads/evil", "x/.koi/evil", "x/.git/evil")
+    ),
+    (
+        in_no_repository,
+        "git init -q --bare x; git init -q --bare sub; rm -r x/HEAD sub/objects sub/refs sub/config;"
+        " echo ../x > sub/commondir;"
+        f" printf '{EVIL}{LAYERED}' > x/config;"
+        f" printf '[core]\\n{BARE}' $PWD/sub > sub/config.worktree",
+        "sub",
     ),
 ]
 
@@ -192,7 +230,7 @@ def test_stand_ins_stay_for_commands_that_run_at_the_same_time(confined: Machine
 
 def test_repositories_of_the_person_stay_as_they_are(confined: Machine) -> None:
     """Wherever they are, and whatever they say, also while a command changes others."""
-    places = [confined.project / name for name in ("own", ".venv/src/lib", "a/b/bare.git")]
+    places = [confined.project / name for name in ("own", ".venv/src/lib", "a/b/bare.git", "node_modules/lib")]
     for place in places:
         place.mkdir(parents=True)
         git(place, "init", "-q", *(["--bare"] if place.suffix else []))
@@ -202,6 +240,7 @@ def test_repositories_of_the_person_stay_as_they_are(confined: Machine) -> None:
     (confined.project / ".venv/pyvenv.cfg").write_text("")
     before = {path: path.read_bytes() for path in confined.project.rglob("*") if path.is_file()}
     (confined.project / "locked").mkdir(mode=0o555)
+    time.sleep(2 * CLOCK_STEP_S)
     start(confined, "git init -q new; mv own moved; mv moved own")
 
     assert 0o555 == (confined.project / "locked").stat().st_mode & 0o777

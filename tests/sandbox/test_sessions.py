@@ -39,17 +39,18 @@ def service(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]
         yield Path(folder)
 
 
-def output(service: Path, command: str) -> str:
-    """What a command of a session writes, beside another session that has a file."""
+def output(service: Path, command: str, *, is_shared: bool = False) -> str:
+    """What a command of a session writes, beside another session that has a file, or works on the same ones."""
     (service / "a.koi").write_text(PROGRAM)
 
     async def scenario(host: SessionHost) -> str:
         other, own = await begin(host), await begin(host)
-        (other.files / "notes.txt").write_text(MARK)
+        folder = service if is_shared else own.files
+        ((service if is_shared else other.files) / "notes.txt").write_text(MARK)
         await called(own, "Main.go", command=f"({command}) > output 2>&1")
-        return (own.files / "output").read_text()
+        return (folder / "output").read_text()
 
-    return str(play(service, scenario, "a.koi", allow=["shell"]))
+    return str(play(service, scenario, "a.koi", allow=["shell"], shared=["a"] if is_shared else []))
 
 
 def test_a_session_sees_nothing_of_the_service(service: Path) -> None:
@@ -63,12 +64,14 @@ def test_a_session_sees_nothing_of_the_service(service: Path) -> None:
     assert not [line for line in lines if line.endswith(("notes.txt", "/.env", "koi.toml"))]
 
 
-def test_commands_of_sessions_are_bounded(service: Path) -> None:
-    """Memory, files, the folders that are their own, and namespaces."""
+@pytest.mark.parametrize("is_shared", [False, True])
+def test_commands_of_sessions_are_bounded(service: Path, is_shared: bool) -> None:
+    """Memory, files, the folders that are their own, and namespaces; also where all sessions work on one folder."""
     text = output(
         service,
         "ulimit -d; ulimit -f; for folder in /tmp /dev/shm; do df --output=size $folder | tail -1; done; "
         "echo x > /dev/x; unshare -Ur true",
+        is_shared=is_shared,
     )
     memory, file, *folders = [int(line) for line in text.splitlines()[:4]]
 

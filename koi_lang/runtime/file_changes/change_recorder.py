@@ -10,7 +10,7 @@ import os
 import secrets
 import time
 from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -18,10 +18,12 @@ from typing import TYPE_CHECKING
 from koi_lang.errors import KoiError, reason
 from koi_lang.events import ChangesNotKept, EventData, FileChanged, FileKept, TreeCompared, TreeKept
 from koi_lang.runtime.concurrency.stoppable_threads import run_in_thread
+from koi_lang.runtime.concurrency.tasks import together
 from koi_lang.runtime.file_changes.content_keeper import ContentKeeper
 from koi_lang.runtime.file_changes.path_states import PathContent, PathState, content_at, data_of
 from koi_lang.runtime.file_changes.run_changes import changes_beside, running_runs
 from koi_lang.runtime.file_changes.tree_watch import LargeProjectError, TreeWatch, find_differences, take_tree
+from koi_lang.runtime.guards.paths import running_programs
 from koi_lang.runtime.guards.write_quota import no_quota
 from koi_lang.runtime.journal.store import path_of
 from koi_lang.runtime.replay.location import Path as Location
@@ -40,6 +42,7 @@ if TYPE_CHECKING:
 LOCK = "changing"
 MAX_WAIT_S = 30.0
 PAUSE_S = 0.003
+MARK_S = 1.0
 FULL = "there is no room for what was there; `megabytes` in `[snapshots]` of `koi.toml` says how much there may be"
 
 
@@ -114,19 +117,40 @@ class ChangeRecorder:
                 os.close(held)
 
     @asynccontextmanager
-    async def watch(self, longest_s: float, agent: str = "") -> AsyncIterator[None]:
+    async def watch(self, longest_s: float, agent: str = "", *, confined: bool = False) -> AsyncIterator[None]:
         """A context for work that may change any file of the project, such as a command.
 
         Args:
             longest_s: that it can take.
             agent: on whose behalf.
+            confined: whether a sandbox keeps it from changing the programs that are running.
         """
-        begun = await self._begin_watch(longest_s, agent) if self.is_kept and not self._is_too_large else None
-        try:
+        begun = (
+            await self._begin_watch(longest_s, agent, confined=confined)
+            if self.is_kept and not self._is_too_large
+            else None
+        )
+        if begun is None:
             yield
+            return
+        file = self._keeper_of_run().store.tree_path(self._run.id, begun.id)
+
+        async def mark_time() -> None:
+            """Have the file of the list say that the command is under way, so that a kill shows when it ended."""
+            with suppress(OSError):
+                while True:
+                    os.utime(file)
+                    await asyncio.sleep(MARK_S)
+
+        try:
+            async with together() as group:
+                marking = group.create_task(mark_time())
+                try:
+                    yield
+                finally:
+                    marking.cancel()
         finally:
-            if begun is not None:
-                await self._end_watch(begun, agent)
+            await self._end_watch(begun, agent)
 
     # ------------------------------------------------------------ one action
 
@@ -178,7 +202,7 @@ class ChangeRecorder:
 
     # ------------------------------------------------------------ one command
 
-    async def _begin_watch(self, longest_s: float, agent: str) -> TreeWatch | None:
+    async def _begin_watch(self, longest_s: float, agent: str, *, confined: bool) -> TreeWatch | None:
         """List all files, and tell that some of them may change; None where that cannot be."""
         with self._telling_why(agent):
             keeper = self._keeper_of_run()
@@ -188,7 +212,9 @@ class ChangeRecorder:
             id, manifest = await run_in_thread(
                 lambda stop: keeper.with_room(lambda: take_tree(self._project, keeper, known, stop))
             )
-            self._latest = TreeWatch(manifest, id, self._new_place(), since_s, running)
+            top = f"{self._project}/".casefold()
+            fixed = frozenset(file.removeprefix(top) for file in running_programs()) if confined else frozenset()
+            self._latest = TreeWatch(manifest, id, self._new_place(), since_s, running, fixed)
             self._watches.append(self._latest)
             self._tell(TreeKept(id, longest_s), agent, self._latest.place)
             return self._latest
@@ -200,7 +226,7 @@ class ChangeRecorder:
             async with self._alone(agent):
                 self._watches.remove(watch)
                 found = await run_in_thread(lambda stop: find_differences(self._project, watch.manifest))
-                states = {each.file: each.now for each in found}
+                states = {each.file: each.now for each in found if each.file.casefold() not in watch.fixed}
                 if found:
                     await run_in_thread(lambda stop: self._note_others(watch))
                 with OpenFolders(self._project) as folders:

@@ -8,25 +8,29 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from operator import itemgetter
 from pathlib import Path, PurePosixPath
-from typing import Any
+from typing import Any, NamedTuple
 
 from koi_lang.errors import JournalError
 from koi_lang.events import FileChanged, FileKept, FileRestored, TreeCompared, TreeKept
 from koi_lang.runtime.file_changes.path_states import PathState, state_of
 from koi_lang.runtime.guards.file_names import as_systems_see
 from koi_lang.runtime.journal.entries import JournalEntry
-from koi_lang.runtime.journal.reader import read
+from koi_lang.runtime.journal.reader import in_order, lines
 from koi_lang.runtime.journal.store import is_running, journal_paths
 from koi_lang.runtime.replay.location import Path as Location
-from koi_lang.system.open_folders import STATE_FOLDER
+from koi_lang.system.open_folders import CLOCK_STEP_S, STATE_FOLDER
 
 # What no action changes by its path, so that no journal can have it changed.
 NEVER = frozenset({".git", STATE_FOLDER})
 # How long an action that was interrupted may have gone on once it was told what it is about to change.
 MAX_ACTION_S = 10.0
-# How far the times of files may lie behind the clock, and how long the journal of a run with a command is silent.
-CLOCK_STEP_S, MAX_SILENCE_S = 0.1, 3600.0
+# How long a command may have gone on behind the last time at which its run was there.
+MAX_END_S = 5.0
+# How long the journal of a run with a command is silent.
+MAX_SILENCE_S = 3600.0
 ENDS = ("done", "failed")
+# The entries by which other runs are asked for their changes.
+FILE_ENTRIES = (TreeKept.type, TreeCompared.type, FileChanged.type, FileRestored.type)
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,8 +57,20 @@ class RecordedChange:
     beside: str = ""
 
 
-# The entry about a list of all files to the paths that are not as they were then.
-FindDifferences = Callable[[JournalEntry], Sequence[tuple[str, PathState | None]]]
+class TreeDifferences(NamedTuple):
+    """The possible changes by an interrupted command.
+
+    Attributes:
+        states: the paths that are not as they were, each with what was there.
+        seen_s: the last time at which its run is known to have been there, in seconds since the epoch.
+    """
+
+    states: Sequence[tuple[str, PathState | None]]
+    seen_s: float
+
+
+# The entry about a list of all files to what is not as it was then.
+FindDifferences = Callable[[JournalEntry], TreeDifferences]
 
 
 def changes_in(entries: Sequence[JournalEntry], differences: FindDifferences) -> dict[str, list[RecordedChange]]:
@@ -88,8 +104,9 @@ def changes_in(entries: Sequence[JournalEntry], differences: FindDifferences) ->
 def _of_interrupted(entry: JournalEntry, differences: FindDifferences) -> Iterator[RecordedChange]:
     """The possible changes by a command whose run was killed before its report."""
     seconds = entry.data.get("seconds")
-    until = entry.ts + MAX_ACTION_S + (seconds if isinstance(seconds, int | float) else 0.0)
-    for file, before in differences(entry):
+    states, seen_s = differences(entry)
+    until = min(max(entry.ts, seen_s), entry.ts + (seconds if isinstance(seconds, int | float) else 0.0)) + MAX_END_S
+    for file, before in states:
         if is_in_project(file):
             yield RecordedChange(entry.n, file, before, None, entry.path, until=until)
 
@@ -127,7 +144,7 @@ class ChangesBeside:
 
 
 def changes_beside(folder: Path, run: str, since_s: float, begun_before: Collection[str] = ()) -> ChangesBeside:
-    """The changes by other runs. Takes time where their journals are long.
+    """The changes by other runs; of their journals no entries are read but those about files.
 
     Args:
         folder: of the project.
@@ -142,12 +159,13 @@ def changes_beside(folder: Path, run: str, since_s: float, begun_before: Collect
             is_late = path.stat().st_mtime >= since_s - CLOCK_STEP_S
             if path.stem == run or not (is_late or path.stem in begun_before):
                 continue
-            entries = read(path).entries
+            ordered = in_order(list(lines(path, kinds=FILE_ENTRIES)))
+            entries = [line.entry for line in ordered if line.entry is not None]
             over = {entry.path for entry in entries if entry.kind == TreeCompared.type}
             if any(entry.kind == TreeKept.type and entry.path not in over for entry in entries):
                 at_work = path.stem
             for entry in entries:
-                change = _change_of(entry) if entry.ts >= since_s and entry.kind != FileKept.type else None
+                change = _change_of(entry) if entry.ts >= since_s else None
                 if change is not None:
                     changes.append((entry.ts, change, path.stem))
     states: dict[str, tuple[float, PathState | None]] = {}

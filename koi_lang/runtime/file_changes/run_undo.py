@@ -13,7 +13,7 @@ from koi_lang.events import FileRestored
 from koi_lang.runtime.file_changes.change_recorder import LOCK, PAUSE_S
 from koi_lang.runtime.file_changes.content_keeper import ContentKeeper, never_stop
 from koi_lang.runtime.file_changes.path_states import PathContent, PathState, data_of
-from koi_lang.runtime.file_changes.run_changes import changes_beside, changes_in
+from koi_lang.runtime.file_changes.run_changes import TreeDifferences, changes_beside, changes_in
 from koi_lang.runtime.file_changes.tree_watch import find_differences
 from koi_lang.runtime.file_changes.undo_plan import PathUndo, UndoPlan, plan_undo
 from koi_lang.runtime.file_changes.undoing import Undoer, UndoneFile
@@ -45,22 +45,24 @@ class RunUndo:
         self._settings = settings
         self._changes = changes_in(entries, self._find_differences)
 
-    def _find_differences(self, entry: JournalEntry) -> list[tuple[str, PathState | None]]:
-        """The paths that differ from the beginning of a command; empty where that is unknown. Raises AgentError.
+    def _find_differences(self, entry: JournalEntry) -> TreeDifferences:
+        """The paths that differ from the beginning of a command; none where that is unknown. Raises AgentError.
 
         What other runs have left like this is theirs.
         """
         with self._open() as (_, store):
-            kept = store.kept_tree(self._run, str(entry.data.get("tree")))
+            id = str(entry.data.get("tree"))
+            kept = store.kept_tree(self._run, id)
             if kept is None:
-                return []
+                return TreeDifferences((), entry.ts)
             found = find_differences(self.project.resolve(), kept)
             others = changes_beside(self.project, self._run, entry.ts).states if found else {}
-            return [
+            states = [
                 (each.file, each.before)
                 for each in found
                 if each.file not in others or others[each.file][1] != each.now.state
             ]
+            return TreeDifferences(states, store.tree_path(self._run, id).stat().st_mtime)
 
     def plan(self, entry: int = 0) -> UndoPlan:
         """The plan to restore files to an entry; changes nothing. Raises AgentError."""

@@ -48,6 +48,7 @@ class TreeWatch:
         place: where in the run the command is.
         since_s: when it began, in seconds since the epoch.
         running: the other runs that were under way then.
+        fixed: the files that the command cannot change, in small letters.
         states: of what actions and other runs have changed meanwhile, as they left it, with the time.
         others: what other runs have recorded since then.
     """
@@ -57,6 +58,7 @@ class TreeWatch:
     place: Location
     since_s: float
     running: frozenset[str]
+    fixed: frozenset[str] = frozenset()
     states: dict[str, tuple[float, PathState | None]] = field(default_factory=dict)
     others: ChangesBeside = field(default_factory=lambda: ChangesBeside({}, {}))
 
@@ -69,7 +71,7 @@ class TreeWatch:
 
     def is_covered(self, file: str) -> bool:
         """Whether it would be found out that a command has changed a path."""
-        if is_closed(file.split("/")) or reason_to_leave(self.manifest.left_out, file):
+        if file.casefold() in self.fixed or is_closed(file.split("/")) or reason_to_leave(self.manifest.left_out, file):
             return False
         return state_in(self.manifest, file) is not None or not PastRules(self.manifest.ignores).ignore(
             file, is_folder=False

@@ -11,15 +11,18 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
-from itertools import chain
+from itertools import takewhile
+from pathlib import Path
 from typing import Literal
 
 from koi_lang.diagnostics import nearest
 from koi_lang.errors import AgentError, SettingsError
 from koi_lang.grants import matches
 from koi_lang.runtime.guards.file_names import readings_of
-from koi_lang.runtime.guards.shell_reader import expand_braces, read_shell
+from koi_lang.runtime.guards.shell_reader import PLAIN, read_shell
+from koi_lang.runtime.guards.started_commands import name_of, read_commands
 from koi_lang.system.globs import compile_glob, has_wildcards
+from koi_lang.system.open_folders import resolve_links
 
 Kind = Literal["read", "write", "run", "web"]
 KINDS: tuple[Kind, ...] = ("read", "write", "run", "web")
@@ -30,23 +33,16 @@ ANY, EVERYTHING = "*", "**"
 COMPOUND = re.compile(r"[;&|<>`$\n\r\\(){}]")
 # What stands around words of a command, and between a name and its value.
 AROUND_WORDS = re.compile(r"[\s;&|<>`$(){}'\"=,:\\]+")
-# Programs that carry out what they read, or are given as a text.
-SHELLS = frozenset("sh bash dash zsh ksh fish ash eval source .".split())
-# Programs that start the command which their words go on with, or hold: `timeout 5 rm x`, `su -c 'rm x'`.
-STARTERS = SHELLS | frozenset(
-    "sudo doas su runuser env nohup exec command builtin xargs find parallel time nice ionice chrt taskset timeout "
-    "setsid setpriv prlimit unshare nsenter chroot flock stdbuf busybox watch script ssh trap strace ltrace".split()
-)
-# Programs that are given the text of another one, and what in it may be the words of a command.
-INTERPRETER = re.compile(r"(?:python|perl|ruby|node|deno|bun|php|lua|tclsh|[gm]?awk|g?sed|vim?|emacs)[\d.]*")
-PROGRAM_WORD = re.compile(r"[\w./-]+")
-# What git is told to carry out commands for.
-GIT_STARTERS = frozenset({"rebase", "submodule", "bisect", "filter-branch", "difftool", "mergetool"})
 BLANK = re.compile(r"\s")
+# What editors read and write by a command of one letter: `wfile`, `s/a/b/gwfile`, `1rfile`, `+w!file`.
+IN_EDITOR = re.compile(r"(?<![A-Za-z])[gpimIM\d]*[rRwW]!?(.+)")
+# What a path means no more with: `a//b`, `a/./b`; the two of `https://` stay.
+EMPTY_PARTS = re.compile(r"(?<!:)/(?:\.?/)+")
+# What may mean more than itself in a pattern of paths.
+SIGN = re.compile(r"[*?\[\]{}\\]")
+BRACE = re.compile(r"(?<!\\)[{}]")
 # What stands between names within a word: `/bin/git`, `alias.x=push`, `{git,push}`.
 NAMES = re.compile(r"[/=,{}]")
-# Of commands that stand in words of others.
-MAX_DEPTH = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,14 +52,18 @@ class AccessRule:
     Attributes:
         kind: `*` for all.
         pattern: of paths, of commands, or of hosts; `**` for all.
+        origin: the written rule whose links lead to what this names; empty for one that is written itself.
     """
 
     kind: str
     pattern: str
+    origin: str = field(default="", compare=False)
 
     @property
     def text(self) -> str:
-        """As it is written."""
+        """As it is written, with what its links lead to."""
+        if self.origin:
+            return f"{self.origin} → {self.pattern.strip('/')}"
         return EVERYTHING if self.kind == ANY and self.pattern == EVERYTHING else f"{self.kind}:{self.pattern}"
 
     @property
@@ -92,7 +92,7 @@ class AccessRule:
             return _fits_host(self.pattern, access.subject)
         if access.kind != "run":
             return _means_path(self.pattern, access.subject)
-        if self.pattern in (ANY, EVERYTHING) or _means_command(self.pattern.casefold(), access.subject.casefold()):
+        if self.pattern in (ANY, EVERYTHING) or _means_command(self.pattern.casefold(), access.subject):
             return True
         return self.kind == ANY and any(_means_path(self.pattern, path) for path in access.paths())
 
@@ -150,11 +150,16 @@ def parse_rule(text: str, section: str = "[permissions]") -> AccessRule:
         )
     if kind not in (*FILES, ANY):
         return AccessRule(kind, pattern)
+    braces = BRACE.findall(pattern)
+    if braces.count("{") != braces.count("}"):
+        help = "Write it as in `write:{src,tests}/**`; `\\{` is the character."
+        raise SettingsError(f"`{text}` in `{section}` is no rule: a brace in it has no other", help=help)
     try:
         compile_glob(pattern)
     except AgentError as error:
         raise SettingsError(f"`{text}` in `{section}` is no rule: {error.message}", help=error.help) from error
-    return AccessRule(kind, pattern.removeprefix("./"))
+    plain = EMPTY_PARTS.sub("/", f"{pattern}/" if pattern == "." or pattern.endswith("/.") else pattern)
+    return AccessRule(kind, plain.removeprefix("./") or "/")
 
 
 def _kind_help(kind: str, section: str, pattern: str) -> str:
@@ -182,6 +187,26 @@ def rules_in(texts: Iterable[str]) -> list[AccessRule]:
 
 
 # ---------------------------------------------------------------- how patterns are read
+
+
+def literal_parts(pattern: str) -> list[str]:
+    """The parts of a pattern of paths before the first with a wildcard."""
+    return list(takewhile(lambda part: not has_wildcards(part), filter(None, pattern.split("/"))))
+
+
+def behind_links(rule: AccessRule, folder: Path) -> Iterator[AccessRule]:
+    """The rule for what links on the way of another rule lead to in the project; none without such links."""
+    if rule.kind not in (*FILES, ANY) or rule.pattern.startswith("~") or ".." in rule.pattern.split("/"):
+        return
+    base, parts = folder.resolve(), [part for part in rule.pattern.split("/") if part]
+    literal = literal_parts(rule.pattern)
+    try:
+        target = resolve_links(base.joinpath(*literal))
+    except (OSError, RuntimeError, ValueError):  # links in a circle lead nowhere, and no file has such a name
+        return
+    if target != base.joinpath(*literal) and target.is_relative_to(base):
+        names = [SIGN.sub(r"\\\g<0>", name) for name in target.relative_to(base).parts]
+        yield AccessRule(rule.kind, "/".join(["", *names, *parts[len(literal) :]]) or "/", rule.text)
 
 
 def _fits_path(pattern: str, path: str, *, is_narrow: bool = False) -> bool:
@@ -226,26 +251,29 @@ def _fits_host(pattern: str, host: str) -> bool:
 
 
 def _means_command(pattern: str, text: str) -> bool:
-    """Whether a pattern means a command, or one that it is joined of or starts; in small letters, both.
+    """Whether a pattern in small letters means a command, or one that it is joined of or starts.
 
     A pattern of one word means each command of that name. One of several means each command in which they stand in
     this order, whatever stands between them. `*` at its end stands for words that follow.
     """
     wanted = [word for word in pattern.split() if word.strip(ANY)]
-    for words, is_started in _commands_in(text):
-        starts = range(len(words) if is_started or _name_of(words[0]) in STARTERS else 1)
+    for names, words in (
+        (each.names, [word.casefold() for word in each.words]) for each in read_commands(text).commands
+    ):
+        starts = range(min(names, len(words)))
         if len(wanted) == 1 and any(_fits_name(wanted[0], words[at]) for at in starts):
             return True
         if len(wanted) > 1 and _stand_in_order([*wanted[:-1], wanted[-1].rstrip(ANY)], words):
             return True
-        if any(matches(pattern, " ".join((_name_of(words[at]), *words[at + 1 :]))) for at in starts):
+        is_within = matches(f"*{pattern}", " ".join(words))
+        if is_within and any(matches(pattern, " ".join((name_of(words[at]), *words[at + 1 :]))) for at in starts):
             return True
-    return matches(pattern, text.strip())
+    return matches(pattern, text.strip().casefold())
 
 
 def _fits_name(pattern: str, word: str) -> bool:
     """Whether a word starts a program of a name, also where the shell finds its file by a wildcard."""
-    name = _name_of(word)
+    name = name_of(word)
     if matches(pattern, name):
         return True
     if not has_wildcards(name) or not name.strip("*"):
@@ -264,41 +292,21 @@ def _stand_in_order(wanted: Sequence[str], words: Sequence[str]) -> bool:
     return all(any(matches(pattern, word) for word in rest) for pattern in wanted)
 
 
-def _commands_in(text: str, depth: int = 0) -> Iterator[tuple[list[str], bool]]:
-    """The words of each command of a text, also of those that stand in words of programs that start others.
-
-    With each list, whether any word of it may be the name of a command.
-    """
-    read = read_shell(text).commands
-    commands = [[each for word in words for each in expand_braces(word)] for words in read]
-    is_input = any(_name_of(words[0]) in SHELLS for words in commands)
-    for words in commands:
-        yield words, False
-        name = _name_of(words[0])
-        if INTERPRETER.fullmatch(name):
-            yield [name, *PROGRAM_WORD.findall(" ".join(words[1:]))], False
-            programs = [word for word in words[1:] if not PROGRAM_WORD.fullmatch(word)]
-            yield [name, *PROGRAM_WORD.findall(" ".join(programs))], True
-        is_started = is_input or name in STARTERS or (name == "git" and not GIT_STARTERS.isdisjoint(words))
-        for word in words if depth < MAX_DEPTH else ():
-            inner = word if is_started and BLANK.search(word) else word.partition("!")[2]
-            yield from _commands_in(inner, depth + 1) if inner else ()
-
-
-def _name_of(program: str) -> str:
-    return program.rpartition("/")[2]
-
-
 def words_in(command: str) -> list[str]:
     """The words of a command, each once, as they stand there, and as a shell joins quoted parts."""
-    read = read_shell(command)
-    words = (each for word in chain(*read.commands, read.files) for each in expand_braces(word))
-    joined = (part for word in words for part in AROUND_WORDS.split(word))
+    joined = (part for word in read_shell(command).all_words() for part in AROUND_WORDS.split(word.translate(PLAIN)))
     return [*filter(None, dict.fromkeys((*AROUND_WORDS.split(command), *joined)))]
 
 
 def paths_in(command: str) -> Iterator[str]:
     """The words of a command that may be paths below the project, as the system reads them."""
     for word in words_in(command):
-        if path := word.removeprefix("./").strip("/"):
-            yield from read_path(path)
+        for text in (word, *option_values(word), *IN_EDITOR.findall(word)):
+            if path := text.removeprefix("./").strip("/"):
+                yield from read_path(path)
+
+
+def option_values(word: str) -> Iterator[str]:
+    """The possible values behind options of one letter: `x/y` of `-ox/y` and of `-vox/y`."""
+    if word.startswith("-") and not word.startswith("--"):
+        yield from (word[at:] for at in range(len("-o"), len(word.partition("/")[0]) + 1))

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import glob
 import json
+import os
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from itertools import islice
@@ -13,10 +14,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from koi_lang.errors import AgentError, PermissionDeniedError
-from koi_lang.runtime.guards.access_rules import WantedAccess, read_path, words_in
+from koi_lang.runtime.guards.access_rules import AROUND_WORDS, WantedAccess, option_values, read_path, words_in
 from koi_lang.runtime.guards.file_names import is_closed
 from koi_lang.runtime.guards.permissions import Permission
 from koi_lang.runtime.guards.policy import Access
+from koi_lang.runtime.guards.shell_reader import glob_word
+from koi_lang.runtime.guards.started_commands import read_commands
 from koi_lang.runtime.host import ApprovalRequest, clip_text
 from koi_lang.system.open_folders import resolve_links
 
@@ -77,7 +80,7 @@ def command_permission(command: str, place: Place, usual: str = "") -> Permissio
 
     def named_paths() -> Iterator[str]:
         """The folder of the command, and the files of the project that it names, with the folders above them."""
-        for file in (place.folder, *(file for _, file in named_files(words_in(command), place))):
+        for file in (place.folder, *(file for _, file in named_files(command, place))):
             if file.is_relative_to(place.root):
                 yield file.relative_to(place.root).as_posix()
 
@@ -142,8 +145,10 @@ async def permit_command(run: RunPort, command: Command) -> Command:
 # What programs take before the name of a file, such as `@` of `curl -d @file`.
 BEFORE_NAMES = "@-+#!^%"
 MAX_MATCHES = 10_000
+# Paths that are made of two words.
+MAX_JOINED = 2000
 # What a shell puts in the place of this is the folder of the command.
-HERE = re.compile(r"PWD(?=/)")
+HERE = re.compile(r"\$\{?PWD\}?(?=\"?/)")
 
 
 def require_open_arguments(command: str, place: Place) -> None:
@@ -154,26 +159,42 @@ def require_open_arguments(command: str, place: Place) -> None:
     """
     if why := is_closed((*place.parts_of(place.folder), "any")):
         raise _refusal(f"`{place.name}`, in which the command is to run,", why)
-    words = words_in(command)
-    for word in (each for written in words for each in read_path(written.removeprefix("./").strip("/"))):
+    for word in (each for written in words_in(command) for each in read_path(written.removeprefix("./").strip("/"))):
         path = word.lstrip(BEFORE_NAMES)
         parts = [part for part in path.split("/") if part not in ("", ".", "..")]
         # A bare word such as `credentials` is the name of a file only where there is one.
         is_path = len(parts) > 1 or "." in path
         if (why := is_closed(parts)) and (is_path or any(_exists(each / path) for each in (place.folder, place.root))):
             raise _refusal(f"`{word}` in the command", why)
-    for word, file in named_files(words, place):
+    for word, file in named_files(command, place):
         if (why := is_closed(place.parts_of(file))) and _exists(file):
             raise _refusal(f"`{word}` in the command", why)
 
 
-def named_files(words: Iterable[str], place: Place) -> Iterator[tuple[str, Path]]:
-    """The words of a command with where they would lead: patterns are filled in, links followed."""
-    for word in words:
-        bare = HERE.sub(".", word)
-        for path in dict.fromkeys((bare, bare.lstrip(BEFORE_NAMES), *_matches(bare, place))):
-            with suppress(OSError, ValueError, RuntimeError):  # too long, no path, links in a circle
-                yield path, place.folder.joinpath(path).expanduser().resolve()
+def named_files(command: str, place: Place) -> Iterator[tuple[str, Path]]:
+    """The words of a command with where they would lead: what a shell fills in is filled in, links are followed.
+
+    A word may also stand for a file in a folder that another word names, as in `cd data; rm x` and `cp x data`.
+    """
+    text = HERE.sub(".", command)
+    words = read_commands(text).patterns if glob.has_magic(text) else ()
+    patterns = (part for word in words for part in AROUND_WORDS.split(word))
+    paths: dict[str, None] = {}
+    for word in (*words_in(text), *(path for pattern in dict.fromkeys(patterns) for path in _matches(pattern, place))):
+        paths |= {word: None, word.lstrip(BEFORE_NAMES): None}
+        if word.startswith("-"):
+            paths |= {each: None for each in option_values(word) if _exists(place.folder / each.partition("/")[0])}
+    folders = [*paths]
+    names = folders[:MAX_JOINED]
+    for path in folders[:MAX_JOINED]:
+        names += option_values(path) if path.startswith("-") else ()
+    for folder in folders:
+        if folder.strip("./") and len(paths) < MAX_JOINED and os.path.isdir(place.folder / folder):
+            for name in names:
+                paths |= {f"{folder}/{name}": None, f"{folder}/{name.rpartition('/')[2]}": None}
+    for path in paths:
+        with suppress(OSError, ValueError, RuntimeError):  # too long, no path, links in a circle
+            yield path, place.folder.joinpath(path).expanduser().resolve()
 
 
 def _refusal(what: str, why: str) -> PermissionDeniedError:
@@ -193,9 +214,9 @@ def _matches(word: str, place: Place) -> Iterator[str]:
     """The expansions of a shell pattern within the project."""
     if not glob.has_magic(word):
         return
-    if word.startswith("/"):
-        root = f"{place.root}/"
-        found = glob.iglob(word.removeprefix(root), root_dir=root) if word.startswith(root) else iter(())
+    pattern, root = glob_word(word), f"{place.root}/"
+    if not word.startswith("/"):
+        yield from islice(glob.iglob(pattern, root_dir=place.folder), MAX_MATCHES)
+    elif word.startswith(root):
+        found = glob.iglob(pattern.removeprefix(root), root_dir=root)
         yield from (root + path for path in islice(found, MAX_MATCHES))
-    else:
-        yield from islice(glob.iglob(word, root_dir=place.folder), MAX_MATCHES)

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Sequence
+from functools import cache
+from itertools import repeat
 from pathlib import Path, PurePosixPath, PureWindowsPath
 
 from koi_lang.errors import AgentError, PermissionDeniedError
 from koi_lang.runtime.agents.declarations import Role
 from koi_lang.runtime.guards.file_names import as_systems_see, runner_of
 from koi_lang.runtime.modules.koi_module import KoiModule
+from koi_lang.settings import cache_folder, config_folder
 from koi_lang.system.globs import path_inside
 from koi_lang.system.open_folders import resolve_links
 
@@ -72,14 +75,25 @@ def require_no_code(path: str, why: str | None, role: Role | None) -> None:
 
 def running_files() -> set[str]:
     """The files of all that is loaded, in small letters: programs with their texts, and Python modules."""
-    modules = list(sys.modules.values())
-    return running_programs() | {str(getattr(module, "__file__", None)).casefold() for module in modules}
+    files = map(getattr, list(sys.modules.values()), repeat("__file__"), repeat(""))
+    return running_programs() | {*map(_in_small_letters, map(str, files))}
+
+
+@cache
+def _in_small_letters(path: str) -> str:
+    """A path as it is compared: with each file that is written, those of thousands of modules are."""
+    return path.casefold()
 
 
 def running_programs() -> set[str]:
     """The `.koi` files of all programs that are loaded, and texts that are part of them, in small letters."""
     modules = [module for module in list(sys.modules.values()) if isinstance(module, KoiModule)]
     return {str(file).casefold() for module in modules for file in module.files}
+
+
+def own_folders() -> list[Path]:
+    """The folders for caches and for keys, with all links resolved: their content is run, or says what may be done."""
+    return [cache_folder().resolve(), config_folder().resolve()]
 
 
 def resolved_inside(path: str, parts: Sequence[str], base: Path) -> Path:
@@ -90,6 +104,8 @@ def resolved_inside(path: str, parts: Sequence[str], base: Path) -> Path:
         raise AgentError(f"the links on the way to `{path}` cannot be followed", help="Name another file.") from error
     if not found.is_relative_to(base):
         raise PermissionDeniedError(f"`{path}` lies outside of the project", help=BELOW)
+    if any(base in each.parents and found.is_relative_to(each) for each in own_folders()):
+        raise PermissionDeniedError(f"`{path}` is closed to agents: Koi keeps its own files there", help=BELOW)
     return found
 
 

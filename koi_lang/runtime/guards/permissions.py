@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Literal, Protocol, cast
 
 from koi_lang.runtime.guards.access_rules import (
@@ -16,15 +18,32 @@ from koi_lang.runtime.guards.access_rules import (
     AccessRule,
     Kind,
     WantedAccess,
+    behind_links,
+    literal_parts,
     rules_in,
 )
 from koi_lang.runtime.guards.file_names import is_closed
-from koi_lang.runtime.guards.shell_reader import read_shell
+from koi_lang.runtime.guards.started_commands import read_commands
 
 Level = Literal["never", "ask", "act"]
 PARTS = re.compile(r"[\W_]+")
 # The rule that allows every command, and the beginning of one with a pattern of commands.
 ALL_COMMANDS, COMMAND_PATTERN = "shell", "shell:"
+# The actions and functions that run commands.
+COMMAND_ACTIONS = frozenset({ALL_COMMANDS, "run_command"})
+# The tool of other coding agents that does what several actions do, each by its field `command`.
+EDITORS = ("str_replace_editor", "str_replace_based_edit_tool")
+EDITOR_ACTIONS = {"view": "read_file", "create": "write_file", "str_replace": "edit_file", "insert": "edit_file"}
+# What tools of other coding agents are called here; models know their names by heart.
+FAMILIAR: Mapping[str, tuple[str, ...]] = {
+    **dict.fromkeys(("bash", "execute_command", "run_shell_command", "run_terminal_cmd"), ("run_command", "shell")),
+    **dict.fromkeys(("read", "view", "cat"), ("read_file",)),
+    **dict.fromkeys(("edit", "replace", "str_replace"), ("edit_file",)),
+    **dict.fromkeys(("write", "create_file"), ("write_file",)),
+    **dict.fromkeys(("glob", "ls", "list_dir", "list_directory"), ("list_files",)),
+    **dict.fromkeys(("search", "search_file_content"), ("grep",)),
+    **dict.fromkeys(EDITORS, tuple(EDITOR_ACTIONS.values())),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,8 +83,9 @@ def exact_permission(rule: str) -> Permission:
 class Trust:
     """How far the person trusts agents, by topic: `[trust] deploy = "never"` in `koi.toml`.
 
-    A topic is a kind of rule, the name of an action or of a tool of an MCP server, or a word of commands. Commands are
-    read widely, as by rules that deny: letter case does not count, nor where in a command the word stands.
+    A topic is a kind of rule, the name of an action or of a tool of an MCP server, or a word of commands. An action
+    that runs commands stands for all commands. They are read widely, as by rules that deny: letter case does not count,
+    nor where in a command the word stands, and names that models know restrict the actions that they lead to.
 
     Attributes:
         levels: topics with their levels, in the order of the file.
@@ -80,7 +100,15 @@ class Trust:
             return ""
         words = _words_of(access.subject) if access is not None and access.kind == "run" else frozenset[str]()
         names = {name, "" if access is None else access.kind} - {""}
-        topic = next((topic for topic in wanted if topic in names or topic.casefold() in words), None)
+        if access is not None and access.kind == "run":
+            names |= COMMAND_ACTIONS
+        meant = {topic: {topic} for topic in wanted}
+        if level != "act":
+            names = {each.casefold() for each in names}
+            # A kind has files looked at one by one, not the actions that models call by its name.
+            familiar = {topic: () if topic in KINDS else FAMILIAR.get(topic.casefold(), ()) for topic in wanted}
+            meant = {topic: {topic.casefold(), *familiar[topic]} for topic in wanted}
+        topic = next((topic for topic in wanted if topic.casefold() in words or meant[topic] & names), None)
         return "" if topic is None else f'[trust] {topic} = "{level}"'
 
     def restricts(self, kind: Kind) -> bool:
@@ -91,7 +119,9 @@ class Trust:
         """The rules by which topics are allowed; those of words for simple commands that begin with them."""
         free = [topic for topic, level in self.levels if level == "act"]
         kinds = [f"{topic}:{EVERYTHING}" for topic in free if topic in KINDS]
-        words = [rule for topic in free if topic not in KINDS for rule in (f"run:{topic}", f"run:{topic} *")]
+        kinds += [f"run:{EVERYTHING}" for topic in free if topic in COMMAND_ACTIONS]
+        words = [topic for topic in free if topic not in KINDS and topic not in COMMAND_ACTIONS]
+        words = [rule for topic in words for rule in (f"run:{topic}", f"run:{topic} *")]
         return [*kinds, *words]
 
 
@@ -122,6 +152,25 @@ class Restrictions:
     deny: tuple[AccessRule, ...] = ()
     ask: tuple[AccessRule, ...] = ()
     trust: Trust = Trust()
+
+    def find_denial(self, access: WantedAccess | None) -> str:
+        """The rule or topic that denies an access over any grant, as it is written; empty for none.
+
+        Args:
+            access: None for what only rules about everything mean.
+        """
+        if rule := next((rule for rule in self.deny if is_meant(rule, access)), None):
+            return rule.text
+        return "" if access is None else self.trust.find_line("never", access=access)
+
+    def denies_file(self, kind: Literal["read", "write"], path: str) -> bool:
+        """Whether anything denies access to a file, given by its path from the folder of the project."""
+        return self.find_denial(WantedAccess(kind, path)) != ""
+
+    def denies_files(self) -> bool:
+        """Whether anything denies access to some files."""
+        has_rules = any(rule.kind in (*FILES, ANY) for rule in self.deny)
+        return has_rules or any(level == "never" and topic in FILES for topic, level in self.trust.levels)
 
 
 NO_RESTRICTIONS = Restrictions()
@@ -171,11 +220,6 @@ class Permissions:
         """All rules that count now."""
         return frozenset(self._rules)
 
-    def denial(self, permission: Permission) -> str:
-        """The rule that denies a permission, over any grant; empty for none."""
-        found = next((rule.text for rule in self.restrictions.deny if is_meant(rule, permission)), "")
-        return found or ("" if permission.access is None else self.trust.find_line("never", access=permission.access))
-
     def grant(self, permission: Permission) -> Literal["given", "rule"] | None:
         """The ground on which it is allowed: a lasting answer for it or the like of it, or a rule given beforehand."""
         if any(rule in self._rules for rule in (permission.rule, *permission.wider)):
@@ -193,7 +237,7 @@ class Permissions:
         if line := self.trust.find_line("ask", access=access):
             return f"`{line}` has you asked"
         has_denied = access.kind == "run" and any(rule.kind in (ANY, "run") for rule in self.restrictions.deny)
-        is_unclear = has_denied and not read_shell(access.subject).is_whole
+        is_unclear = has_denied and not read_commands(access.subject).is_whole
         return "what it does cannot be read, and some commands are denied" if is_unclear else ""
 
     def is_allowed(self, permission: Permission) -> bool:
@@ -231,32 +275,37 @@ def command_patterns(rules: Iterable[str]) -> list[str]:
     return sorted(rule.removeprefix(COMMAND_PATTERN) for rule in rules if rule.startswith(COMMAND_PATTERN))
 
 
-def is_meant(rule: AccessRule, permission: Permission) -> bool:
-    """Whether a rule that denies or asks means something, read widely."""
-    return rule.is_everything or (permission.access is not None and rule.means(permission.access))
+def is_meant(rule: AccessRule, access: WantedAccess | None) -> bool:
+    """Whether a rule that denies or asks means an access, read widely; None is one that only rules for all mean."""
+    return rule.is_everything or (access is not None and rule.means(access))
 
 
 # ---------------------------------------------------------------- rules that never count
 
 
-def explain_rules(allow: Iterable[str], restrictions: Restrictions) -> Iterator[str]:
+def explain_rules(allow: Iterable[str], restrictions: Restrictions, folder: Path) -> Iterator[str]:
     """The description of rules, a line each.
 
     Args:
         allow: all that is allowed; what is no rule of files, commands and pages is passed over.
+        folder: of the project.
     """
     yield from (f"the rule `{rule.text}` denies everything" for rule in restrictions.deny if rule.is_everything)
-    for rule in dict.fromkeys((*rules_in(allow), *restrictions.ask)):
-        if why := _why_never(rule, restrictions.deny):
+    allowing = rules_in(allow)
+    for rule in dict.fromkeys(allowing):
+        # A name alone counts in every folder.
+        for linked in behind_links(rule, folder) if "/" in rule.pattern else ():
+            target = f"{rule.kind}:{linked.pattern.removeprefix('/') or '.'}"
+            yield f"the rule `{rule.text}` never counts: a link in it leads elsewhere; write `{target}`"
+    for rule in dict.fromkeys((*allowing, *restrictions.ask)):
+        if why := _leads_out(rule, folder) or _why_never(rule, restrictions.deny):
             yield f"the rule `{rule.text}` never counts: {why}"
     for rule in restrictions.deny:
-        if _leads_out(rule):
-            yield f"the rule `{rule.text}` never counts: it leads out of the project"
+        if why := _leads_out(rule, folder):
+            yield f"the rule `{rule.text}` never counts: {why}"
 
 
 def _why_never(rule: AccessRule, deny: Iterable[AccessRule]) -> str:
-    if _leads_out(rule):
-        return "it leads out of the project"
     parts = [part for part in rule.pattern.split("/") if part and part.strip("*")]
     if rule.kind in FILES and (why := is_closed(parts)):
         return f"what it names is closed to agents: {why}"
@@ -264,8 +313,24 @@ def _why_never(rule: AccessRule, deny: Iterable[AccessRule]) -> str:
     return f"`{denying.text}` denies all of it" if denying else ""
 
 
-def _leads_out(rule: AccessRule) -> bool:
-    return rule.kind in (*FILES, ANY) and (rule.pattern.startswith("~") or ".." in rule.pattern.split("/"))
+def _leads_out(rule: AccessRule, folder: Path) -> str:
+    """Why a rule for files means none of the project, as a clause; empty where it may.
+
+    A `/` at the beginning is the folder of the project. What follows may be a path of the machine all the same, if the
+    project has no such folder.
+    """
+    if rule.kind not in (*FILES, ANY):
+        return ""
+    if rule.pattern.startswith("~") or ".." in rule.pattern.split("/"):
+        return "it leads out of the project"
+    parts = literal_parts(rule.pattern)
+    if not rule.pattern.startswith("/") or len(parts) < 2 or os.path.lexists(folder / parts[0]):
+        return ""
+    path = Path("/", *parts)
+    if base := next((each for each in (folder, folder.resolve()) if path.is_relative_to(each)), None):
+        inside = rule.pattern.removeprefix(base.as_posix()).strip("/")
+        return f"patterns begin at the folder of the project; write `{rule.kind}:{inside or '.'}`"
+    return "it leads out of the project" if path.exists() else ""
 
 
 def _is_within(rule: AccessRule, around: AccessRule) -> bool:

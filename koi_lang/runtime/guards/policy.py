@@ -16,9 +16,9 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
 from koi_lang.errors import PermissionDeniedError
-from koi_lang.runtime.guards.access_rules import ANY, AccessRule
+from koi_lang.runtime.guards.access_rules import ANY, EVERYTHING, AccessRule, Kind, WantedAccess
 from koi_lang.runtime.guards.permissions import Permission, Permissions, is_meant
-from koi_lang.runtime.guards.shell_reader import read_shell
+from koi_lang.runtime.guards.started_commands import read_commands
 from koi_lang.runtime.host import ApprovalRequest, Host, NobodyAllowsError, NobodyToAskError, visible
 from koi_lang.runtime.plan_mode import HELP, READING, ActionTraits, changes_something
 from koi_lang.runtime.replay.location import current_path
@@ -116,6 +116,11 @@ def function_access(
     """The same for a function of a skill, which says in plan mode by its permission that it only reads."""
     changes = permission not in READING
     return Access(subject, role=role, bounds=bounds, needs=permission, changes=changes, is_open=True)
+
+
+def any_access(kind: Kind) -> Access:
+    """All of a kind: whoever denies it denies each that is of the kind."""
+    return Access(permission=Permission(kind, f"`{kind}`", WantedAccess(kind, EVERYTHING)))
 
 
 class Policy:
@@ -255,7 +260,7 @@ def check_grants(policy: Policy, access: Access) -> Verdict | None:
 
 def check_deny_rules(policy: Policy, access: Access) -> Verdict | None:
     """`[permissions] deny`, and `[trust] WORD = "never"`, close files, commands, pages and tools."""
-    rule = "" if access.permission is None else policy.permissions.denial(access.permission)
+    rule = "" if access.permission is None else policy.permissions.restrictions.find_denial(access.permission.access)
     return Verdict("denied", f"the rule `{rule}` of the person denies it") if rule else None
 
 
@@ -296,7 +301,9 @@ def check_ask_rules(policy: Policy, access: Access) -> Verdict | None:
     """`[permissions] ask` asks the person about otherwise open accesses."""
     if access.permission is None:
         return None
-    rule = next((rule for rule in policy.permissions.restrictions.ask if is_meant(rule, access.permission)), None)
+    rule = next(
+        (rule for rule in policy.permissions.restrictions.ask if is_meant(rule, access.permission.access)), None
+    )
     return None if rule is None else Verdict("ask", f"the rule `{rule.text}` has you asked")
 
 
@@ -350,13 +357,13 @@ class CallConditions:
 
     def denial(self, permission: Permission) -> str:
         """Why something is not done, as a clause; empty where no condition forbids it."""
-        if rule := next((rule for rule in self.cannot if is_meant(rule, permission)), None):
+        if rule := next((rule for rule in self.cannot if is_meant(rule, permission.access)), None):
             return f"the condition `cannot {rule.text}` denies it"
         access = permission.access
         if access is None:
             return ""
         has_commands = access.kind == "run" and any(rule.kind in (ANY, "run") for rule in self.cannot)
-        if has_commands and not read_shell(access.subject).is_whole:
+        if has_commands and not read_commands(access.subject).is_whole:
             return "what it does cannot be read, and a condition denies some commands"
         outside = (path for path in self.below if access.kind == "write" and not is_below(access.subject, path))
         return next((f"the condition `below {path}` denies it" for path in outside), "")
@@ -366,7 +373,7 @@ class CallConditions:
 
         Commands and tools of MCP servers may do what rules for files and hosts forbid, which no rule sees.
         """
-        if rule := next((rule for rule in self.ask if is_meant(rule, permission)), None):
+        if rule := next((rule for rule in self.ask if is_meant(rule, permission.access)), None):
             return f"the condition `ask {rule.text}` has you asked"
         is_closed = permission.access is None or permission.access.kind == "run"
         has_blind_spot = self.below or any(rule.kind != "run" for rule in self.cannot)

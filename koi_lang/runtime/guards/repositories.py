@@ -6,18 +6,24 @@ import errno
 import os
 import re
 import stat
+import subprocess
+import sys
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Set
 from contextlib import suppress
 from functools import partial
+from hashlib import sha256
 from itertools import count
 from pathlib import Path
+from typing import Any
 
 from koi_lang.errors import AgentError, reason, undone_by
-from koi_lang.settings import TOP_NAMES, remove_stand_ins
-from koi_lang.system.file_locks import try_lock
+from koi_lang.runtime.process_guard import start_guard
+from koi_lang.settings import TOP_NAMES, cache_folder, remove_stand_ins
+from koi_lang.system.file_locks import LockedRecord, try_lock
 from koi_lang.system.open_folders import (
+    CLOCK_STEP_S,
     FILE,
     FOLDER,
     REPLACED,
@@ -28,7 +34,8 @@ from koi_lang.system.open_folders import (
 )
 
 REPOSITORY = ".git"
-# What others have written: there are very many files in there, and nobody works in them.
+# What others have written: there are very many files in there, and nobody works in them. Nothing in them is protected
+# from a command, so that afterwards all of their repositories are looked at for what is new.
 FOREIGN_FOLDERS = frozenset({"node_modules", "site-packages", "__pycache__"})
 # What git obeys, each with the text of a file that changes nothing in its place; None for an empty folder.
 STAND_INS = {"hooks": None, "commondir": ".\n", "config": "", "config.worktree": ""}
@@ -39,7 +46,7 @@ WRITABLE = re.compile(
     r"objects|refs|logs|info|lfs|annex|index|packed-refs|shallow|sharedindex\..+|rebase-merge|rebase-apply|sequencer"
     r"|rr-cache|gc\.(?:log|pid)|fsmonitor--daemon.*|[A-Z][A-Z0-9_]*|.+\.lock"
 )
-# Of these a folder consists that is a repository without being called `.git`, and one for a linked worktree.
+# Of these a folder consists that git takes for a repository; what is missing of the second is in another one.
 BARE, OF_WORKTREE = frozenset({"HEAD", "objects", "refs"}), frozenset({"HEAD", "commondir"})
 # Where a linked worktree has its common folder, from its own one.
 COMMON_FOLDER = "../.."
@@ -47,11 +54,16 @@ LINK = re.compile(r"gitdir: (.+?)\s*", re.DOTALL)
 REBASE, TODO = "rebase-merge", "git-rebase-todo"
 RUNS_COMMAND = re.compile(r"\s*(?:exec|x)\b.*", re.DOTALL)
 DISABLED = ".disabled"
+# Where watches are recorded, in the folder for caches: what a project brings along says nothing about what was there.
+RECORDS = "commands"
 MAX_FILE_BYTES = 1_000_000
 MAX_WAIT_S = 2.0
 PAUSE_S = 0.003
 
 MAX_HEAD_BYTES = 1000
+
+# Ends the watches of a project whose processes were killed.
+END_KILLED = f"import sys, pathlib, {__name__} as own; own.end_killed(pathlib.Path(sys.argv[1]), is_told=False)"
 
 SECTION = re.compile(r'[ \t]*\[[ \t]*(\w+)(?:[ \t]+"[^"\\]*")?[ \t]*\][ \t\r]*', re.ASCII)
 SETTING = re.compile(r"[ \t]*(\w+)[ \t]*=([^\\]*)", re.ASCII)
@@ -106,9 +118,9 @@ def walk_folders(
         waiting += [each.path for each in ordered if each.is_dir(follow_symlinks=False) and is_entered(each)]
 
 
-def is_bare(names: Iterable[str]) -> bool:
-    """Whether git takes a folder with these entries for a repository, under any name."""
-    return BARE.issubset(names)
+def is_repository(names: Iterable[str]) -> bool:
+    """Whether git takes a folder with these entries for a repository, under any name and in any place."""
+    return BARE.issubset(names) or OF_WORKTREE.issubset(names)
 
 
 def nested_folders(repository: str) -> Iterator[tuple[str, bool]]:
@@ -128,7 +140,7 @@ def fixed_parts(repository: str) -> Iterator[str]:
     names: list[str] = []
     with suppress(OSError):
         names = os.listdir(repository)
-    if not is_bare(names) and not OF_WORKTREE.issubset(names):
+    if not is_repository(names):
         yield repository
         return
     for name in sorted({*names, *STAND_INS}):
@@ -173,6 +185,9 @@ class RepositoryWatch:
     So it is with settings files at the top, whose stand-ins are empty folders, which git does not see. What a command
     makes itself is looked at afterwards. Both methods take time.
 
+    A record of what was there lies in the folder for caches. Where this process is killed, a guard ends the watch by
+    it; where the guard is killed, too, the next command in the project does.
+
     Args:
         project: with its links resolved.
     """
@@ -181,9 +196,12 @@ class RepositoryWatch:
         self._project = project
         self._once, self._is_over = threading.Lock(), False
         self._locks: dict[str, int] = {}
-        self._protected: set[tuple[int, int]] = set()
+        self._protected: dict[tuple[int, int], str] = {}
         self._links: dict[str, str] = {}
         self._commands: set[str] = set()
+        self._record: LockedRecord | None = None
+        self._guard: subprocess.Popen[bytes] | None = None
+        self._begun_ns = 0
 
     # ------------------------------------------------------------ before
 
@@ -207,12 +225,25 @@ class RepositoryWatch:
                 with suppress(FileNotFoundError):
                     self._begin_repository(folder)
             for file in links:
-                self._protected.add(_identity(os.lstat(file)))
+                self._protected[_identity(os.lstat(file))] = file
                 self._note_link(file)
+            self._begun_ns = time.time_ns() - round(CLOCK_STEP_S * 1e9)
+            # Where this user may write nothing there, or there is no shell, a kill leaves what it leaves.
+            with suppress(OSError):
+                self._record = LockedRecord.create(cache_folder() / RECORDS, digest_of(self._project))
+                state = {
+                    "begun": self._begun_ns,
+                    "project": _identity(os.stat(self._project)),
+                    "protected": [[path, identity, _age(path)] for identity, path in self._protected.items()],
+                    "links": self._links,
+                    "commands": sorted(self._commands),
+                }
+                self._record.write(state)
+                self._guard = start_guard((sys.executable, "-P", "-c", END_KILLED, str(self._project)))
 
     def _begin_repository(self, folder: str) -> None:
         self._hold(folder)
-        self._protected.add(_identity(os.stat(folder)))
+        self._protected[_identity(os.stat(folder))] = folder
         with suppress(OSError):
             self._commands.update(_read(os.path.join(folder, REBASE, TODO)).split("\n"))
         if folder in fixed_parts(folder):
@@ -238,6 +269,26 @@ class RepositoryWatch:
         with suppress(OSError):
             self._links[path] = os.readlink(path)
 
+    # ------------------------------------------------------------ where the process is killed
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Take over the watch of a killed process by its record.
+
+        The numbers of files are others where a file system was mounted anew; then what is as old as it was is the same.
+        """
+        is_mounted_still = [*_identity(os.stat(self._project))] == state["project"]
+        for folder in (str(self._project), *(path for path, _, _ in state["protected"])):
+            with suppress(OSError):
+                self._hold(folder)
+        for path, identity, age in state["protected"]:
+            if is_mounted_still:
+                self._protected[identity[0], identity[1]] = path
+            elif age is not None and age == _age(path):
+                self._protected[_identity(os.stat(path, follow_symlinks=os.path.isdir(path)))] = path
+        self._begun_ns = state["begun"]
+        self._links.update(state["links"])
+        self._commands.update(state["commands"])
+
     # ------------------------------------------------------------ afterwards
 
     def end(self) -> list[str]:
@@ -258,18 +309,26 @@ class RepositoryWatch:
                 return [f"the repositories of `{self._project.name}` cannot be looked at: {why}"]
             finally:
                 self._remove_stand_ins()
+                if self._guard is not None:
+                    self._guard.communicate(b"\n")
+                if self._record is not None:
+                    self._record.close()
 
     def _disable_all(self, folders: OpenFolders) -> Iterator[str]:
-        closed = FOREIGN_FOLDERS | {REPOSITORY, STATE_FOLDER}
-        for folder, entries in walk_folders(str(self._project), lambda entry: entry.name not in closed, opens=True):
-            if is_bare(entry.name for entry in entries):
+        # Repositories may lie in one another, and in what others never look into.
+        closed = str(self._project / STATE_FOLDER)
+        for folder, entries in walk_folders(str(self._project), lambda entry: entry.path != closed, opens=True):
+            names = {entry.name for entry in entries}
+            if is_repository(names) and os.path.basename(folder) != REPOSITORY:
                 yield from self._disable(folders, folder)
+            if REPOSITORY not in names:
+                continue
             path = os.path.join(folder, REPOSITORY)
             is_link = os.path.islink(path) or os.path.isfile(path)
             target = linked_repository(path) if is_link else path
             if target is not None and self._holds(target):
                 yield from self._disable(folders, target)
-            elif is_link and self._is_changed(path):
+            elif is_link and self._is_changed(path) and self._may_be_new(path):
                 inner = self._inner(path)
                 _set_aside(folders.open(os.path.dirname(inner)), REPOSITORY)
                 yield f"`{inner}` leads out of the project and is now `{inner}{DISABLED}`"
@@ -300,6 +359,8 @@ class RepositoryWatch:
                 if path in self._links and self._is_changed(path) and os.path.lexists(path):
                     _set_aside(opened, name)
                     yield name
+            elif not self._may_be_new(path):
+                continue
             elif name != "hooks":
                 if _keep(opened, name, partial(self._allowed_text, folder, name)):
                     yield name
@@ -315,7 +376,9 @@ class RepositoryWatch:
             yield REBASE
             return
         try:
-            if _keep(rebase, TODO, partial(harmless_steps, self._commands)):
+            if self._may_be_new(os.path.join(folder, REBASE, TODO)) and _keep(
+                rebase, TODO, partial(harmless_steps, self._commands)
+            ):
                 yield f"{REBASE}/{TODO}"
         finally:
             os.close(rebase)
@@ -336,6 +399,18 @@ class RepositoryWatch:
             return self._links.get(path) != os.readlink(path)
         return path in self._links or _identity(os.lstat(path)) not in self._protected
 
+    def _may_be_new(self, path: str) -> bool:
+        """Whether the command may have made or changed something, a folder with what is in it.
+
+        That is a question in folders of others alone: elsewhere it was protected, or is new.
+        """
+        if FOREIGN_FOLDERS.isdisjoint(self._inner(path).split("/")):
+            return True
+        with suppress(OSError):
+            inside = [os.path.join(path, name) for name in os.listdir(path)] if os.path.isdir(path) else []
+            return any(os.lstat(each).st_ctime_ns >= self._begun_ns for each in (path, *inside))
+        return os.path.lexists(path)
+
     def _holds(self, path: str) -> bool:
         return Path(path).is_relative_to(self._project)
 
@@ -354,6 +429,42 @@ class RepositoryWatch:
                             os.unlink(name, dir_fd=opened)
             os.close(opened)
         self._locks.clear()
+
+
+def digest_of(project: Path) -> str:
+    """A name for a project in the folder of records."""
+    return sha256(os.fsencode(project)).hexdigest()[:32]
+
+
+def end_killed(project: Path, *, is_told: bool = True) -> list[str]:
+    """End the watches of a project whose processes were killed, and return a line for everything that was disabled.
+
+    Args:
+        project: with its links resolved.
+        is_told: whether the lines reach a person; they are kept for the next caller otherwise.
+    """
+    lines: list[str] = []
+    for record in LockedRecord.take_over(cache_folder() / RECORDS, digest_of(project)):
+        disabled, state = [], record.read()
+        with suppress(OSError, ValueError, TypeError, LookupError, AttributeError):
+            disabled = [str(line) for line in state.get("disabled", [])]
+            if "protected" in state:
+                watch = RepositoryWatch(project)
+                watch.restore(state)
+                disabled = watch.end()
+        lines += disabled
+        is_kept = bool(disabled) and not is_told
+        with suppress(OSError):
+            record.write({"disabled": disabled})
+        record.close(is_kept=is_kept)
+    return lines
+
+
+def _age(path: str) -> int | None:
+    """When a repository, or a link to one, was last configured, in nanoseconds, which no command can set back."""
+    with suppress(OSError):
+        return os.lstat(os.path.join(path, "config") if os.path.isdir(path) else path).st_ctime_ns
+    return None
 
 
 def _make_stand_in(path: str, text: str | None) -> None:

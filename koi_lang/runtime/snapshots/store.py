@@ -236,17 +236,21 @@ class SnapshotStore:
         """Keep a list of all files for a run, also as the latest one; gives its id. Raises as `put` does."""
         data = manifest.to_bytes()
         id = tree_digest(data)
-        path = self.lists / run / f"{TREE}{id}"
+        path = self.tree_path(run, id)
         if not path.exists():
             require_room(len(data))
             for each in (path, self.folder / f"{TREE}latest"):
                 self._write(data, str(each))
         return id
 
+    def tree_path(self, run: str, id: str) -> Path:
+        """The file of such a list, which is as new as the latest moment at which its command was under way."""
+        return self.lists / run / f"{TREE}{id}"
+
     def kept_tree(self, run: str, id: str) -> Manifest | None:
         """Such a list; None where it is not there, or damaged."""
         try:
-            data = (self.lists / run / f"{TREE}{id}").read_bytes() if TREE_ID.fullmatch(id) else b""
+            data = self.tree_path(run, id).read_bytes() if TREE_ID.fullmatch(id) else b""
             return Manifest.of_bytes(data, is_whole=True) if tree_digest(data) == id else None
         except (OSError, ValueError):
             return None
