@@ -312,3 +312,33 @@ def test_a_service_follows_no_link_below_its_state_folder(project: Project, name
     assert (2, "Traceback" in done.stderr) == (done.returncode, False), done.stderr
     assert "link" in done.stderr
     assert not outside.exists() or [] == [*outside.iterdir()]
+
+
+def test_what_is_dangerous_is_shown_first(project: Project) -> None:
+    """However much that is harmless stands before it in the file, and in a list of rules."""
+    harmless = "\n".join(f'deploy{number} = "act"' for number in range(9))
+    rules = [f"read:docs/chapter-{number}/**" for number in range(20)]
+    project.write(
+        "koi.toml",
+        f'[http]\nallow = ["a.example"]\n[trust]\n{harmless}\nrun = "act"\n'
+        f"[permissions]\nallow = {[*rules, 'run:**']}\n"
+        '[mcp.x]\ncommand = "y"\n[shell]\nsandbox = "none"\nhome = ["~/.ssh"]\n',
+    )
+
+    note = trust_in_folder(read_settings(project.folder)).note
+
+    assert note.split(": ", 1)[1].startswith(
+        "commands run outside of the sandbox; allowed without a question: `run:**`, `read:docs/"
+    )
+    assert note.endswith("…; whatever is about `run` is done without a question and 12 more")
+
+
+def test_broken_settings_are_listed_before_the_fault(project: Project) -> None:
+    """Nobody trusts them, but what they would widen is seen."""
+    project.write("koi.toml", '[shell]\nhome = ["~/"]\nsandbox = "none"\n')
+
+    outcome = project.koi("trust")
+
+    assert "these settings would count:\n  commands run outside of the sandbox\n" in outcome.stdout
+    assert "commands see of your home folder: `~/`" in outcome.stdout
+    assert (2, True) == (outcome.returncode, "which is no part of the home folder" in outcome.stderr)

@@ -53,6 +53,7 @@ def _findings(folder: Path, *, offline: bool, start_servers: bool) -> Iterator[F
     yield from service.check_service(settings, offline=offline)
     yield from machine.check_sandbox(settings)
     yield from files.permissions(folder)
+    yield from files.find_links(folder)
     yield from files.journals(folder)
     yield from machine.disk(folder)
 

@@ -39,9 +39,11 @@ def show_trust(*, is_agreed: bool) -> None:
     Nobody agrees to what cannot be read.
     """
     settings = read_settings()
-    for _, error in setting_faults(settings):
-        raise error
     trust = trust_in_folder(settings)
+    for _, error in setting_faults(settings):
+        if trust.texts:
+            click.echo("\n".join(["these settings would count:", *(f"  {text}" for text in trust.texts)]))
+        raise error
     if not trust.widenings:
         click.echo("the settings of this folder widen nothing")
         return

@@ -7,6 +7,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
@@ -76,11 +77,17 @@ def find_installed() -> list[Extension]:
 def _mentions(folder: str) -> bool:
     """Whether a folder has a package that brings an extension; archives are not looked into, so they may have."""
     try:
-        names = os.listdir(folder or ".")
+        return _mentions_at(os.path.abspath(folder), os.stat(folder or ".").st_mtime_ns)
     except NotADirectoryError:
         return True
     except OSError:
         return False
+
+
+@cache
+def _mentions_at(folder: str, changed_ns: int) -> bool:
+    """Whether a folder that changed last at a time has such a package; installing one changes it."""
+    names = os.listdir(folder)
     return any(GROUP in text for text in _entry_points(folder, names))
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Collection, Mapping
 from functools import wraps
 from inspect import isawaitable
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -14,6 +14,7 @@ from koi_lang.runtime.actions.lookup import find_builtin
 from koi_lang.runtime.actions.registered import MAX_SHOWN, ActionKind, ToolKind, kind_of
 from koi_lang.runtime.hooks.additions import ExtensionState
 from koi_lang.runtime.hooks.types import TIMEOUT_S, Hook, Kind
+from koi_lang.system.interpolation import USUAL_CODE
 
 if TYPE_CHECKING:
     import click
@@ -60,6 +61,7 @@ class Koi:
         safe: bool = False,
         shown: int = MAX_SHOWN,
         tool: ToolKind = "other",
+        code: Collection[str] = USUAL_CODE,
     ) -> Callable[[Function], Function]:
         """Add a function as an action, as built-in ones are made: its parameters after the context are the fields.
 
@@ -70,11 +72,13 @@ class Koi:
             safe: whether carrying it out twice does no harm.
             shown: most characters of its result, as JSON, that a model is told at once.
             tool: its kind for editors: `read`, `search`, `edit`, `execute`, `fetch`, `think` or `other`.
+            code: names of fields whose texts are code, such as that of a file: `args` and `state` are no names of
+                `${…}` in them. Fields such as `content` and `command` are, where nothing is said.
         """
 
         def enter(function: Function) -> Function:
             try:
-                about = {"safe": safe, "shown": shown, "tool": tool}
+                about = {"safe": safe, "shown": shown, "tool": tool, "code": code}
                 kind = kind_of(_waiting(function), needs, name=name, aliases=aliases, **about)
             except (NameError, TypeError) as error:
                 message = f"the extension `{self.name}` adds an action whose parameters cannot be read: {error}"

@@ -13,11 +13,12 @@ from koi_lang.health.findings import Finding, Level
 from koi_lang.program import cache
 from koi_lang.runtime.journal.store import OUTPUT, journal_paths, runs_folder
 from koi_lang.runtime.outputs.output_files import outputs_folder
-from koi_lang.setup.keys.signing import FILE, signing_key
+from koi_lang.setup.keys.signing import signing_key
 from koi_lang.setup.keys.store import BEGUN, KeyStore
 from koi_lang.source import Source
 from koi_lang.system import resources
 from koi_lang.system.installation import this_installation
+from koi_lang.system.open_folders import KEY_FILE, STATE_FOLDER
 
 OTHERS, OTHERS_WRITE = 0o077, 0o022
 MAX_JOURNAL_BYTES = 10**9
@@ -68,6 +69,16 @@ def kept_keys() -> Iterator[Finding]:
         yield Finding("keys", "warning", f"the keyring has lost `{name}`", "koi connect")
 
 
+def find_links(folder: Path) -> Iterator[Finding]:
+    """Whether `.koi` or something in it is a link, which nobody notices before it is needed."""
+    state = folder / STATE_FOLDER
+    inside = [] if state.is_symlink() or not state.is_dir() else sorted(state.iterdir())
+    for each in (path for path in (state, *inside) if path.is_symlink()):
+        name = each.relative_to(folder).as_posix()
+        text = f"`{name}` is a link, so that nothing is written there"
+        yield Finding("project", "warning", text, f"rm {name}, and mount a folder there to keep it elsewhere")
+
+
 def journals(folder: Path) -> Iterator[Finding]:
     """Whether the journals of a folder take much room, since nobody removes them unasked."""
     found = [path for path in journal_paths(folder) if _about(path) is not None]
@@ -94,12 +105,12 @@ def _about(path: Path) -> os.stat_result | None:
 def signing() -> Iterator[Finding]:
     """Whether the key with which journals are signed can be used, where there is one already."""
     folder = settings.config_folder()
-    if not (folder / FILE).exists():
+    if not (folder / KEY_FILE).exists():
         return
     try:
         signing_key(folder)
     except SettingsError as error:
-        yield Finding("keys", "error", error.message, f"rm {folder / FILE}")
+        yield Finding("keys", "error", error.message, f"rm {folder / KEY_FILE}")
 
 
 def permissions(folder: Path) -> Iterator[Finding]:
@@ -115,7 +126,7 @@ def _private(folder: Path) -> Iterator[Finding]:
     places = [
         (folder, "700"),
         (store.path, "600"),
-        (folder / FILE, "600"),
+        (folder / KEY_FILE, "600"),
         *((path, "600") for path in folder.glob(f"{BEGUN}*")),
     ]
     for path, mode in places:

@@ -21,7 +21,7 @@ from koi_lang.redaction.redactor import redactor
 from koi_lang.runtime.agents.declarations import Mcp
 from koi_lang.runtime.concurrency.tasks import together
 from koi_lang.runtime.guards.access_rules import parse_rule
-from koi_lang.runtime.mcp.configured import options_of
+from koi_lang.runtime.mcp.configured import options_of, require_tables
 from koi_lang.runtime.mcp.servers import Servers
 from koi_lang.settings import FILLED, ProjectSettings, dotenv, koi_config, project, trust_in_folder
 
@@ -48,7 +48,7 @@ def _check_rules(settings: ProjectSettings) -> None:
 
 
 READERS: tuple[tuple[str, Callable[[ProjectSettings], Any]], ...] = (
-    *(("koi.toml", read) for read in (*SECTION_READERS, _check_rules)),
+    *(("koi.toml", read) for read in (*SECTION_READERS, _check_rules, require_tables)),
     (".koi-config.json", koi_config),
     (".env", dotenv),
     (".mcp.json or koi.toml", project.mcp_servers),

@@ -77,6 +77,18 @@ _WORD_BEFORE = re.compile(r"[A-Za-z]+ \Z")
 _SETTING = re.compile(r"[A-Za-z_]+=[^=]")
 _SIGN = re.compile(rf"{_BLANK}(?P<sign>[:=])(?![:=>]){_BLANK}")
 _COLON = re.compile(r"\s*:")
+# In programs: a literal, what is given with a telling name, and the declaration of a variable or a field.
+_LITERAL = r"(?:\"(?P<double>(?:[^\"\\\n]|\\.)*)\"|'(?P<single>(?:[^'\\\n]|\\.)*)'|`(?P<back>(?:[^`\\\n]|\\.)*)`)"
+_GIVEN = re.compile(
+    r"(?:[(\[]|\b(?P<is_field>key|name)[\"']?\s{0,9}:)\s{0,99}(?P<quote>[\"'`])(?P<name>[^\"'`\\\n]{3,64})(?P=quote)"
+    r"\s{0,9},\s{0,99}(?P<is_value>[\"']?value[\"']?\s{0,9}:\s{0,9})?"
+    rf"(?:(?P<variable>[A-Za-z_$][\w$]{{,63}})\s{{0,99}}[,)\]}}]|{_LITERAL})"
+)
+_DECLARED = re.compile(
+    r"(?<![\w$.])(?P<name>[A-Za-z_$][\w$]{,63})\??(?:\s{0,9}:\s{0,9}[\w<>\[\]|&. ]{1,80})?\s{0,9}=\s{0,99}" + _LITERAL
+)
+_SET = re.compile(r"(?:\b|_)(?:set|put)\s{0,9}\Z", re.IGNORECASE)
+MAX_CALLEE_CHARS = 20
 
 
 def without_secret(name: str, value: Any) -> Any:
@@ -123,6 +135,33 @@ def changes_in(text: str) -> Iterator[Change]:
     """The replacements in a text because of the names before its values."""
     for start, end, name, secrecy in _telling_names(text):
         yield from _Named(text, start, end, name, secrecy).changes()
+
+
+def changes_in_source(text: str) -> Iterator[Change]:
+    """The replacements in a program: literals that a run hides, too, because of the names they are given with there.
+
+    These are the values of `registry_set("token", "…")`, of `{ key: "token", value: "…" }`, and of declarations with a
+    type; also where a variable stands in place of the literal.
+    """
+    names: dict[str, str] = {}
+    for found in _GIVEN.finditer(text):
+        name, is_sure = found["name"], found["is_value"] is not None
+        if is_sure != (found["is_field"] is not None) or not secrecy_of(name):
+            continue
+        is_sure = is_sure or _SET.search(text, max(0, found.start() - MAX_CALLEE_CHARS), found.start()) is not None
+        if found["variable"] is not None:
+            names |= {found["variable"]: name} if is_sure else {}
+        elif is_sure or is_random(_inside(found)[0]):
+            yield from _hidden_literal(found, name)
+    for found in _DECLARED.finditer(text):
+        yield from _hidden_literal(found, names.get(found["name"], found["name"]))
+
+
+def _hidden_literal(found: re.Match[str], name: str) -> Iterator[Change]:
+    """The replacement of the literal at the end of a match, where it is a secret by a name."""
+    inside, start = _inside(found)
+    if (secrecy := secrecy_of(name)) and _is_secret(name, inside, secrecy):
+        yield start, start + len(inside), HIDDEN
 
 
 def has_telling_name(text: str) -> bool:

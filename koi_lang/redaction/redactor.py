@@ -14,6 +14,7 @@ from koi_lang.redaction.fields import (
     HIDDEN,
     Change,
     changes_in,
+    changes_in_source,
     has_telling_name,
     without_named_values,
     without_option_values,
@@ -99,6 +100,12 @@ class Redactor:
         if changes and self._learn(hidden[start:end] for start, end, _ in changes):
             shown = self._found.hidden_in(shown)
         return shown if shown == text else _still_json(text, shown, self)
+
+    def source(self, text: str) -> str:
+        """The text of a program without its secrets: also without those that a run of it hides by their names."""
+        changes = sorted({*changes_in_source(text)})
+        self._learn(text[start:end] for start, end, _ in changes)
+        return self(_apply_changes(text, changes))
 
     def is_clean(self, text: str) -> bool:
         """Whether a text has neither secrets in it nor names of any, so that it is shown as it is, by value, too."""

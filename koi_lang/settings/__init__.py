@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 from koi_lang.errors import SettingsError, reason
 from koi_lang.lazy import lazy_module
 from koi_lang.system.file_locks import try_lock
-from koi_lang.system.open_folders import FOLDER
+from koi_lang.system.open_folders import FOLDER, SERVICE_KEY
 
 if TYPE_CHECKING:
     import tomllib
@@ -48,7 +48,8 @@ class ProjectSettings:
     Attributes:
         folder: the folder of the project, which has its instructions, skills and rubrics; the settings files are never
             read again from there.
-        files: content by name, or the error that kept a file from being read; a missing file has no entry.
+        files: content by name, or the error that kept a file from being read; a missing file has no entry. The
+            key of a service is one of them.
         is_trusted: whether the person has agreed to what the files widen; else only the rest of them counts.
         servers: MCP servers that the person names beside the files, by name, each with its options.
     """
@@ -71,6 +72,12 @@ class ProjectSettings:
     def has_project_file(self) -> bool:
         """Whether there is a `koi.toml`; only then its schema, `settings.project`, has to be loaded."""
         return "koi.toml" in self.files
+
+    @property
+    def may_describe_servers(self) -> bool:
+        """Whether `koi.toml` may describe MCP servers; only then what checks their options has to be loaded."""
+        content = self.files.get("koi.toml")
+        return isinstance(content, bytes) and b"mcp" in content
 
     def parse(self, name: str, parse: Callable[[str], Any], help: str) -> Any:
         """The parsed content of a settings file, as far as it is trusted; an empty object without the file.
@@ -99,7 +106,7 @@ def read_settings(folder: Path | None = None) -> ProjectSettings:
     """
     folder = Path.cwd() if folder is None else folder
     files: dict[str, bytes | OSError] = {}
-    for name in PROJECT_FILES:
+    for name in (*PROJECT_FILES, SERVICE_KEY):
         try:
             files[name] = _read_file(folder / name)
         except FileNotFoundError:
@@ -118,7 +125,13 @@ def trust_in_folder(settings: ProjectSettings) -> FolderTrust:
     """The widenings in the settings files of a folder, and the person's decision about them. Raises SettingsError."""
     whole = replace(settings, is_trusted=True)
     parsers: Mapping[str, Callable[[str], Any]]
-    parsers = {"koi.toml": tomllib.loads, ".mcp.json": json.loads, ".koi-config.json": json.loads, ".env": _variables}
+    parsers = {
+        SERVICE_KEY: str,
+        "koi.toml": tomllib.loads,
+        ".mcp.json": json.loads,
+        ".koi-config.json": json.loads,
+        ".env": _variables,
+    }
     documents: dict[str, Any] = {}
     for name, parse in parsers.items():
         with suppress(SettingsError):  # reported where something of the file is needed

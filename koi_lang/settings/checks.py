@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import fields
+from math import inf
 from typing import Any, TypeAlias, TypeVar, cast
 
-from koi_lang.diagnostics import nearest
+from koi_lang.diagnostics import SLIP_IN_FIVE, nearest
 from koi_lang.errors import SettingsError
 
 # What is wrong with the value of a field, as the end of a sentence, and one thing to do; None where nothing is.
@@ -29,7 +30,7 @@ def check_above_zero(kind: str, *types: type) -> Mapping[str, Any]:
     """The check of a number above 0."""
 
     def check(value: Any, name: str) -> Problem:
-        if type(value) in types and value > 0:
+        if type(value) in types and 0 < value < inf:
             return None
         help = f"Write it without quotes and unit, as in `{name} = 60`." if isinstance(value, str) else None
         return f"must be a {kind} above 0, not {value!r}", help
@@ -80,6 +81,25 @@ def read_table(kind: type[SectionT], given: Any, name: str) -> SectionT:
         if problem := checks[key](value, key):
             raise SettingsError(f"`{key}` in `[{name}]` of `koi.toml` {problem[0]}", help=problem[1])
     return kind(**given)
+
+
+LEVELS = ("never", "ask", "act")
+KINDS = ("read", "write", "run", "web")
+TOPIC_HELP = "A topic is a kind of rule, an action, a tool of an MCP server, or a word of a command."
+
+
+def check_topics(given: Any) -> None:
+    """Raise SettingsError where `[trust]` is no table of topics with levels, or a topic is nearly a kind of rule."""
+    if not isinstance(given, dict):
+        raise SettingsError("`trust` in `koi.toml` is no table", help="Write `[trust]` on a line of its own.")
+    for topic, level in given.items():
+        if problem := check_one_of(*LEVELS)["check"](level, topic):
+            raise SettingsError(f"`{topic}` in `[trust]` of `koi.toml` {problem[0]}", help=problem[1])
+        near = None if topic in KINDS else nearest(topic, KINDS, alike=SLIP_IN_FIVE)
+        if near is not None:
+            raise SettingsError(f"`[trust]` in `koi.toml` has no `{topic}`", help=f"Did you mean `{near}`?")
+        if len(topic.split()) != 1:
+            raise SettingsError(f"`{topic}` in `[trust]` of `koi.toml` is not one word", help=TOPIC_HELP)
 
 
 def suggest_key(name: str, known: Iterable[str]) -> str:

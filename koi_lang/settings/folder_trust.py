@@ -18,12 +18,15 @@ from typing import Any, TypeAlias
 
 from koi_lang.errors import reason
 from koi_lang.settings.project_record import ProjectRecord
+from koi_lang.settings.service_keys import find_foreign_key, forget_key, note_key
 from koi_lang.system.loopback import is_loopback_url
+from koi_lang.system.open_folders import SERVICE_KEY
 
 FOLDER = "trust"
 # How much of the widening settings, and of each, stands in the line for runs in which they do not count.
 MAX_NOTED, MAX_CHARS = 3, 200
 DIGEST = "digest"
+KEY = "key"
 IS_TRUSTED = "trusted"
 RULES = "rules"
 # Lists of rules that narrow, in `[permissions]` and of MCP servers, and words of `[trust]` that do.
@@ -39,6 +42,23 @@ KeyPath: TypeAlias = tuple[str, ...]
 FoundSettings: TypeAlias = Iterator[tuple[KeyPath, Any, str]]
 # Parsed settings files by name; one that is missing or broken has no entry.
 ParsedFiles: TypeAlias = Mapping[str, Any]
+# What is shown first: what lets agents do more, then what is started, then where texts and keys go.
+DANGEROUS: Sequence[KeyPath] = (
+    (SERVICE_KEY,),
+    ("koi.toml", "shell", "sandbox"),
+    ("koi.toml", "permissions"),
+    ("koi.toml", "shell", "allow"),
+    ("koi.toml", "trust", "run"),
+    ("koi.toml", "trust", "write"),
+    ("koi.toml", "shell", "home"),
+    (".mcp.json",),
+    ("koi.toml", "mcp"),
+    ("koi.toml", "models"),
+    (".env",),
+    ("koi.toml", "trust"),
+    ("koi.toml", "a2a"),
+    ("koi.toml", "http"),
+)
 # What settings of sections do, as far as they always widen.
 TEXTS: Mapping[str, str] = {
     "a2a.tokens": "tokens are sent to ",
@@ -75,18 +95,26 @@ class Widening:
 
 @dataclass(frozen=True, slots=True)
 class FolderTrust:
-    """The widenings in the settings files of a folder, and the person's decision about them."""
+    """The widenings in the settings files of a folder, and the person's decision about them.
+
+    Attributes:
+        config: the folder of the person's configuration.
+        foreign_key: the fingerprint of a key of a service that the folder has brought; empty where there is none.
+    """
 
     record: ProjectRecord
+    config: Path
     widenings: Sequence[Widening]
     settings_digest: str
+    foreign_key: str = ""
     rules: Sequence[Sequence[str]] = ()
 
     @property
     def texts(self) -> list[str]:
-        """The widenings, a clause each."""
+        """The widenings, a clause each, the most dangerous first."""
         lifted = [f"{_quote(rule)} is not in `{'.'.join(keys)}` any more" for *keys, rule in self.lifted_rules]
-        return [*lifted, *(each.text for each in self.widenings if each.text)]
+        ordered = sorted(self.widenings, key=lambda each: [each.keys[: len(first)] != first for first in DANGEROUS])
+        return [*lifted, *(each.text for each in ordered if each.text)]
 
     @property
     def lifted_rules(self) -> list[Sequence[str]]:
@@ -97,7 +125,7 @@ class FolderTrust:
     @property
     def digest(self) -> str:
         """The digest of the widenings that the person agrees to."""
-        return self.settings_digest + "".join(map(str, self.lifted_rules))
+        return self.settings_digest + self.foreign_key + "".join(map(str, self.lifted_rules))
 
     @property
     def note(self) -> str:
@@ -116,15 +144,24 @@ class FolderTrust:
     def answer(self) -> bool | None:
         """The person's decision about exactly these widenings; None before they were asked."""
         content = self.record.read()
-        is_same = content.get(DIGEST) == self.settings_digest and not self.lifted_rules
+        decided = (content.get(DIGEST), content.get(KEY, ""))
+        is_same = decided == (self.settings_digest, self.foreign_key) and not self.lifted_rules
         return content.get(IS_TRUSTED) is True if is_same else None
 
     def save(self, *, is_trusted: bool) -> str:
-        """Store the person's decision; returns the reason of a failure, so that they are asked again."""
+        """Store the person's decision; returns the reason of a failure, so that they are asked again.
+
+        A key of a service that they accept counts in this folder, and is not asked about again.
+        """
+        content = {DIGEST: self.settings_digest, IS_TRUSTED: is_trusted, RULES: self.rules}
         try:
-            self.record.write({DIGEST: self.settings_digest, IS_TRUSTED: is_trusted, RULES: self.rules})
+            if is_trusted and self.foreign_key:
+                note_key(self.foreign_key, self.record.project, self.config)
+            elif self.foreign_key:
+                content[KEY] = self.foreign_key
+            self.record.write(content)
         except OSError as error:
-            return f"`{self.record.file}` cannot be written: {reason(error)}"
+            return f"`{self.record.file or self.config}` cannot be written: {reason(error)}"
         return ""
 
 
@@ -134,13 +171,16 @@ def find_trust(folder: Path, files: ParsedFiles, config: Path) -> FolderTrust:
     Args:
         config: the folder of the person's configuration.
     """
-    widenings = sorted(_widenings(files), key=lambda each: each.keys)
-    settled = json.dumps([[each.keys, each.value] for each in widenings], sort_keys=True, default=str)
+    foreign_key = find_foreign_key(files.get(SERVICE_KEY) or "", folder, config)
+    widenings = sorted(_widenings({**files, SERVICE_KEY: foreign_key}), key=lambda each: each.keys)
+    settings = [[each.keys, each.value] for each in widenings if each.keys != (SERVICE_KEY,)]
+    settled = json.dumps(settings, sort_keys=True, default=str)
     # What is filled into a setting that the person agrees to is a part of it.
     variables = files.get(".env", {})
     filled = {name: variables[name] for name in VARIABLE.findall(settled) if name in variables}
     digest = hashlib.sha256(json.dumps([settled, filled], sort_keys=True).encode()).hexdigest()
-    trust = FolderTrust(ProjectRecord.of(folder, config / FOLDER), widenings, digest, list(_rules(files)))
+    record = ProjectRecord.of(folder, config / FOLDER)
+    trust = FolderTrust(record, config, widenings, digest, foreign_key, list(_rules(files)))
     if trust.answer and trust.record.read().get(RULES) != trust.rules:
         trust.save(is_trusted=True)  # with rules that are new, so that it is noticed when they go
     return trust
@@ -152,10 +192,10 @@ def trusted_folders(config: Path) -> list[Path]:
 
 
 def forget_trust(folder: Path, config: Path) -> bool:
-    """Forget the decision about a folder; returns whether there was one."""
-    record = ProjectRecord.of(folder, config / FOLDER)
+    """Forget the decision about a folder, and its key of a service; returns whether there was one."""
+    record, had_key = ProjectRecord.of(folder, config / FOLDER), forget_key(folder, config)
     if record.file is None or not record.file.is_file():
-        return False
+        return had_key
     record.file.unlink()
     return True
 
@@ -185,6 +225,8 @@ def _widenings(files: ParsedFiles) -> Iterator[Widening]:
     # A link that a clone brings with it may lead anywhere, so no path is harmless.
     if path := _table(registry.get("options")).get("path"):
         yield Widening((".koi-config.json", "registry"), registry, f"the registry is kept in {_quote(path)}")
+    if key := files.get(SERVICE_KEY):
+        yield Widening((SERVICE_KEY,), key, "sessions of this folder go on, with what was allowed in them")
     variables = _table(files.get(".env"))
     for name, value in variables.items():
         is_local = name.removesuffix(ADDRESS).lower() in LOCAL_PROVIDERS
@@ -227,8 +269,8 @@ def _of_section(section: str, settings: Mapping[str, Any]) -> FoundSettings:
                 text = f"a service takes messages that are signed, for {_quote(list(_table(value)))}"
             case "serve", _ if name != "limits":
                 text = (text or f"a service has {_quote(name)}: ") + _quote(value)
-            case _ if text:
-                text += _quote(value)
+            case _ if text:  # of rules the shortest first, which mean most
+                text += _quote(sorted(value, key=lambda each: len(str(each))) if isinstance(value, list) else value)
         if text:
             yield (name,), value, text
 

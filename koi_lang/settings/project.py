@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any, cast
 from urllib.parse import urlsplit
 
-from koi_lang.diagnostics import SLIP_IN_FIVE, SLIP_IN_FOUR, nearest
+from koi_lang.diagnostics import SLIP_IN_FOUR, nearest
 from koi_lang.errors import SettingsError
 from koi_lang.lazy import lazy_module
 from koi_lang.settings import ProjectSettings, fill_variables
@@ -24,6 +24,7 @@ from koi_lang.settings.checks import (
     check_one_of,
     check_switch,
     check_texts,
+    check_topics,
     read_table,
     suggest_key,
 )
@@ -48,7 +49,8 @@ def _check_home(value: Any, name: str) -> tuple[str, str | None] | None:
 
 
 def _check_model(value: Any, name: str) -> tuple[str, str | None] | None:
-    if not isinstance(value, (str, dict)) or not value:
+    model = value.get("model", "auto") if isinstance(value, dict) and value else value
+    if not isinstance(model, str) or not model.strip() or (model.endswith("/") and "://" not in model):
         return "names no model", f'Write `{name} = "provider/model"`.'
     if isinstance(value, str):
         return None
@@ -189,9 +191,6 @@ class TrustSettings:
     """`[trust]`: how far agents are trusted, by topics, which anybody may name."""
 
 
-LEVELS = ("never", "ask", "act")
-KINDS = ("read", "write", "run", "web")
-
 SECTIONS: Mapping[str, type] = {
     "a2a": A2aSettings,
     "check": CheckSettings,
@@ -209,7 +208,6 @@ SECTIONS: Mapping[str, type] = {
 # Of `serve`, which has tables of its own, is told in `settings.service`; it is read by few commands.
 SECTION_NAMES = (*SECTIONS, "serve")
 
-TOPIC_HELP = "A topic is a kind of rule, an action, a tool of an MCP server, or a word of a command."
 ROLES, LIMITS = (tuple(each.name for each in fields(section)) for section in (ModelSettings, LimitSettings))
 WHOLE = tuple(each.name for each in fields(LimitSettings) if each.metadata["kind"] == "whole number")
 # What an `llm` block and a role of `[models]` may hold, and their `compact`.
@@ -223,16 +221,26 @@ COMPACT_OPTIONS = ("enabled", "reserve_tokens", "keep_tokens", "threshold_tokens
 
 
 def read_toml(settings: ProjectSettings) -> Mapping[str, Any]:
-    """The content of `koi.toml`, empty without the file.
+    """The content of `koi.toml`, with all sections checked but that of services; empty without the file.
 
     Raises:
         SettingsError: the file is no TOML, or has a misspelt section; others may belong to somebody else.
     """
     loaded: Mapping[str, Any] = settings.parse("koi.toml", tomllib.loads, "It holds TOML, such as `[shell]`.")
-    for name in loaded:
+    for name, value in loaded.items():
+        own = {} if isinstance(value, dict) else SECTIONS
+        if sections := [section for section, type in own.items() if name in (each.name for each in fields(type))]:
+            why = f"`{name}` of `koi.toml` stands in no section"
+            raise SettingsError(why, help=f"Write it below `[{'` or `['.join(sections)}]`.")
         near = None if name in SECTION_NAMES else nearest(name, SECTION_NAMES, alike=SLIP_IN_FOUR)
         if near is not None:
             raise SettingsError(f"`koi.toml` has a section `{name}` that means nothing", help=f"Did you mean `{near}`?")
+        if name == "trust":
+            check_topics(value)
+        elif name == "mcp":
+            _allowed_tools(value)
+        elif name in SECTIONS:
+            read_table(SECTIONS[name], value, name)
     return loaded
 
 
@@ -252,17 +260,7 @@ def trust(settings: ProjectSettings) -> Mapping[str, str]:
     Raises:
         SettingsError: a level is not known, or a topic is nearly a kind of rules.
     """
-    given = read_toml(settings).get("trust", {})
-    if not isinstance(given, dict):
-        raise SettingsError("`trust` in `koi.toml` is no table", help="Write `[trust]` on a line of its own.")
-    for topic, level in given.items():
-        if problem := check_one_of(*LEVELS)["check"](level, topic):
-            raise SettingsError(f"`{topic}` in `[trust]` of `koi.toml` {problem[0]}", help=problem[1])
-        near = None if topic in KINDS else nearest(topic, KINDS, alike=SLIP_IN_FIVE)
-        if near is not None:
-            raise SettingsError(f"`[trust]` in `koi.toml` has no `{topic}`", help=f"Did you mean `{near}`?")
-        if len(topic.split()) != 1:
-            raise SettingsError(f"`{topic}` in `[trust]` of `koi.toml` is not one word", help=TOPIC_HELP)
+    given: Mapping[str, str] = read_toml(settings).get("trust", {})
     return given
 
 
@@ -317,10 +315,17 @@ def allowed_tools(settings: ProjectSettings) -> list[str]:
     Raises:
         SettingsError: one is no list of texts, or a file is broken.
     """
+    return _allowed_tools(read_toml(settings).get("mcp", {}))
+
+
+def _allowed_tools(own: Any) -> list[str]:
+    if not isinstance(own, dict):
+        raise SettingsError(
+            "`mcp` in `koi.toml` describes no MCP server", help="Write `[mcp.NAME]` on a line of its own."
+        )
     rules: list[str] = []
-    own = read_toml(settings).get("mcp", {})
-    for name, about in own.items() if isinstance(own, dict) else ():
-        given = {"allow": about["allow"]} if isinstance(about, dict) and "allow" in about else {}
+    for name, about in own.items():
+        given = {key: value for key, value in about.items() if key == "allow"} if isinstance(about, dict) else about
         spellings = dict.fromkeys((name, re.sub(r"\W", "_", name)))  # names of programs have no hyphens
         allow = read_table(McpSettings, given, f"mcp.{name}").allow
         rules += [f"mcp:{spelling}:{pattern}" for spelling in spellings for pattern in allow]
@@ -360,9 +365,16 @@ def _written_fields(section: Any) -> dict[str, Any]:
 # ---------------------------------------------------------------- MCP servers
 
 
-MCP_FILE, EDITOR = ".mcp.json", "the editor"
+TOML_FILE, MCP_FILE = "koi.toml", ".mcp.json"
+EDITOR = "the editor"
 # What is said of a server that is no part of its description.
 SERVER_RULES = ("allow", "ask", "deny")
+# What a program may declare of a server, and a table `[mcp.NAME]`.
+DECLARED_OPTIONS = (
+    "command", "args", "env", "cwd", "type", "url", "headers", "oauth", "ask", "deny", "timeout_s",
+    "start_timeout_s", "max_bytes",
+)  # fmt: skip
+MCP_OPTIONS = (*DECLARED_OPTIONS, "allow")
 
 
 def mcp_servers(settings: ProjectSettings) -> dict[str, tuple[str, Mapping[str, Any]]]:
@@ -391,8 +403,8 @@ def mcp_servers(settings: ProjectSettings) -> dict[str, tuple[str, Mapping[str, 
 
 def _laid_over(described: tuple[str, Any] | None, about: Any) -> tuple[str, Any]:
     if described is None or not isinstance(described[1], dict) or not isinstance(about, dict):
-        return "koi.toml", about
-    return ("koi.toml", about) if about.keys() & {"command", "url"} else (MCP_FILE, {**described[1], **about})
+        return TOML_FILE, about
+    return (TOML_FILE, about) if about.keys() & {"command", "url"} else (MCP_FILE, {**described[1], **about})
 
 
 def _mcp_file(settings: ProjectSettings) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from koi_lang import settings
 from koi_lang.errors import KoiError, ProviderError, SettingsError, UsageError
 from koi_lang.lazy import lazy_module
-from koi_lang.llm.connect import ModelEnvironment, Note, connect, connection_to
+from koi_lang.llm.connect import ModelEnvironment, Note, alternatives, connect, connection_to, read_options
 from koi_lang.llm.connection import ProviderConnection
 from koi_lang.llm.local_servers import LOCAL, is_address, origin, read_address, server_title
 from koi_lang.llm.messages import Adapter, Message, Request
@@ -151,10 +151,12 @@ def with_provider(model: str, keys: KeyLookup, usual: Roles = NO_ROLES) -> str:
 
 
 def require_provider(options: Options) -> None:
-    """Raise ProviderError when options of a model name a provider that does not exist."""
+    """Raise KoiError when options of a model name a provider that does not exist, or have a wrong value."""
     provider, _ = written_choice(options)
     if provider not in ("auto", *STAND_INS):
         provider_named(provider)
+    for each in (options, *alternatives(options)):
+        read_options(each)
 
 
 def names_rehearsal(options: Options) -> bool:

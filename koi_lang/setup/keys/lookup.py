@@ -6,7 +6,7 @@ The places, in order: a file named on the command line, the environment, `.env`,
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
@@ -138,7 +138,9 @@ class Keys:
             fields: further values by name; those with names such as `password` are secrets.
         """
         if self._redactor is None or fields:
-            variables = (*self._variables.values(), self.store.in_file())
+            # Of a folder that nobody has trusted, too: its keys are not used, and hidden all the same.
+            hidden = dotenv(replace(self.settings, is_trusted=True))
+            variables = (*self._variables.values(), hidden, self.store.in_file())
             made = redactor(*variables, fields=fields or {}, known=[self._given_out], found=self._found)
             if fields:
                 return made

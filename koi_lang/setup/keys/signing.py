@@ -7,23 +7,29 @@ ask the person: every run needs it. That of a service lies in its folder, and go
 from __future__ import annotations
 
 import os
-from contextlib import ExitStack
+from collections.abc import Callable
+from contextlib import ExitStack, suppress
 from pathlib import Path
 
+from koi_lang import settings
 from koi_lang.errors import SettingsError, reason
+from koi_lang.settings.service_keys import MAX_KEY_BYTES, counts, fingerprint, note_key
 from koi_lang.system.file_locks import locked_folder
-from koi_lang.system.open_folders import STATE_FOLDER, make_state_folder
+from koi_lang.system.open_folders import KEY_FILE, STATE_FOLDER, make_state_folder, read_regular_file
 
-FILE = "signing.key"
 BYTES = 32
 OTHERS = 0o077
 
 
-def signing_key(folder: Path) -> bytes:
-    """The key that is kept in a folder, made when it is first asked for. Raises SettingsError."""
-    path = folder / FILE
+def signing_key(folder: Path, note_new: Callable[[str], None] = lambda text: None) -> bytes:
+    """The key that is kept in a folder, made when it is first asked for. Raises SettingsError.
+
+    Args:
+        note_new: is told of the text of a new key before anybody can use it. Raises OSError where there can be none.
+    """
+    path = folder / KEY_FILE
     try:
-        text = _text(path) or _make_key(path)
+        text = _text(path) or _make_key(path, note_new)
     except OSError as error:
         help = "Set `KOI_CONFIG_DIR` to a folder you may write."
         raise SettingsError(f"the key `{path}` cannot be used: {reason(error)}", help=help) from error
@@ -37,31 +43,45 @@ def signing_key(folder: Path) -> bytes:
     return key
 
 
-def service_key(folder: Path) -> bytes:
+def service_key(folder: Path) -> bytes | None:
     """The key of the service of a folder, which nobody else can read. Raises SettingsError.
 
     Args:
         folder: of the project.
+
+    Returns:
+        None where it may have come with files of others: this person has neither made it nor trusted its folder.
     """
-    place = folder / STATE_FOLDER
-    key, path = signing_key(place), place / FILE
+    place, config = folder / STATE_FOLDER, settings.config_folder()
+    is_trusted = settings.variable(settings.TRUST_VARIABLE) == "1"
+
+    def note_new(text: str) -> None:
+        with suppress(*((OSError,) if is_trusted else ())):
+            note_key(fingerprint(text), folder, config)
+
+    key, path = signing_key(place, note_new), place / KEY_FILE
     if os.name == "posix" and path.stat().st_mode & OTHERS:
         help = f"If it is yours, `chmod 600 {path}`; remove it if it came with files of somebody else."
         raise SettingsError(f"the key `{path}` can be read by others, so it does not count", help=help)
+    if counts(key.hex(), folder, config):
+        return key
+    if not is_trusted:
+        return None
+    with suppress(OSError):
+        note_key(fingerprint(key.hex(), folder), folder, config)
     return key
 
 
 def _text(path: Path) -> str:
     """The content of the file, no longer than a key; empty where there is none. Raises OSError."""
     try:
-        descriptor = os.open(path, os.O_RDONLY)
+        content = read_regular_file(path, MAX_KEY_BYTES)
     except FileNotFoundError:
         return ""
-    with os.fdopen(descriptor, "rb") as file:
-        return file.read(4 * BYTES).decode("ascii", "replace").strip() or "-"
+    return content.decode("ascii", "replace").strip() or "-"
 
 
-def _make_key(path: Path) -> str:
+def _make_key(path: Path, note_new: Callable[[str], None]) -> str:
     """A new key, unless another process has made one meanwhile; nobody sees half of it. Raises OSError."""
     make_state_folder(path.parent, 0o700)
     with ExitStack() as undo:
@@ -76,5 +96,6 @@ def _make_key(path: Path) -> str:
             file.write(f"{text}\n")
             file.flush()
             os.fsync(file.fileno())
+        note_new(text)
         os.replace(beside, path)
         return text
