@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import product
 from typing import Any
 
-from koi_lang.freezing.terms import Compute, MissingError, Names, ValuePath, path_text, same, value_at
+from koi_lang.freezing.terms import Compute, MissingError, Names, ValuePath, same, value_at
 
 # Samples whose values are changed to tell explanations apart.
 MAX_PROBED = 6
@@ -170,14 +170,9 @@ def with_value(names: Names, path: ValuePath, value: Any) -> Names:
         if not rest:
             return value
         if isinstance(holder, list):
-            index = int(rest[0])
+            index = int(rest[0]) % len(holder)
             return [put(item, rest[1:]) if n == index else item for n, item in enumerate(holder)]
         return {**holder, rest[0]: put(holder[rest[0]], rest[1:])}
 
     changed: Names = put(names, path)
     return changed
-
-
-def list_paths(roots: Sequence[ValuePath]) -> str:
-    """Paths for a message."""
-    return ", ".join(f"`{path_text(path)}`" for path in roots)

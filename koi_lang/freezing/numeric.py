@@ -7,7 +7,7 @@ import operator
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import permutations, product
+from itertools import product
 from typing import Any
 
 from koi_lang.freezing.candidates import Explanation
@@ -24,15 +24,35 @@ OPERATORS: tuple[tuple[str, Operate], ...] = (
 # Of a constant that two recordings have in common: a price has two decimals, a rate perhaps three.
 MAX_DIGITS = 6
 MAX_NUMBERS = 60
-MAX_FOUND = 24
+MAX_SIDE_NUMBERS = 24
+MAX_FOUND = 60
+# How far a number is at most from what it is rounded to.
+NEAR = 0.006
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class _Pair:
-    text: str
-    column: Column
-    parts: tuple[Term, ...]
-    compute: Callable[[Names], Any]
+    one: Term
+    mark: str
+    operate: Operate
+    other: Term
+
+    @cached_property
+    def column(self) -> Column | None:
+        """Its values, which are computed where the first one fits; None where one of them is none."""
+        return _operate(self.operate, self.one.column, self.other.column)
+
+    @cached_property
+    def key(self) -> Column:
+        """Its values without what their decimals are off; empty without values."""
+        return _key(self.column or ())
+
+    @property
+    def text(self) -> str:
+        return f"{self.one.text} {self.mark} {self.other.text}"
+
+    def compute(self, names: Names) -> Any:
+        return _computing(self.operate, self.one.compute, self.other.compute)(names)
 
 
 @dataclass
@@ -41,27 +61,42 @@ class NumericSearch:
 
     Attributes:
         constants: numbers that a playbook names.
+        is_side: whether the samples are those in which a condition holds, or not: these are few, and say little of many
+            numbers.
     """
 
     numbers: Sequence[Term]
     constants: Sequence[float] = ()
+    is_side: bool = False
 
     def __post_init__(self) -> None:
-        self.numbers = self.numbers[:MAX_NUMBERS]
+        self.numbers = self.numbers[: MAX_SIDE_NUMBERS if self.is_side else MAX_NUMBERS]
 
     @cached_property
     def pairs(self) -> dict[Column, list[_Pair]]:
-        """What two of the numbers come to, by the values."""
+        """Two of the numbers, by what they come to in the first two samples; a number also with itself."""
         pairs: dict[Column, list[_Pair]] = {}
-        for one, other in permutations(self.numbers, 2):
-            if one.varies or other.varies:
-                _add_pairs(pairs, one, other)
+        left = {mark: [_is_neutral(mark, each.column, is_left=True) for each in self.numbers] for mark, _ in OPERATORS}
+        right = {mark: [_is_neutral(mark, each.column, is_left=False) for each in self.numbers] for mark in left}
+        for (n, one), (m, other) in product(enumerate(self.numbers), repeat=2):
+            for mark, operate in OPERATORS if one.varies or other.varies else ():
+                # A number twice is what the search with constants finds, and less or by itself it is always the same.
+                if (mark in "+*" and one.text > other.text) or (one is other and mark != "*"):
+                    continue
+                first = _operate(operate, one.column[:2], other.column[:2])
+                if first is not None and not left[mark][n] and not right[mark][m]:
+                    pairs.setdefault(_key(first), []).append(_Pair(one, mark, operate, other))
         return pairs
+
+    def _pairs_of(self, column: Column) -> Iterator[_Pair]:
+        """The pairs that come to some values."""
+        key = _key(column)
+        yield from (each for each in self.pairs.get(key[:2], ()) if each.key == key)
 
     def explain(self, targets: Column) -> Iterator[Explanation]:
         """The explanations of some numbers: those of three values only where fewer explain nothing."""
         simple = [*self._same_numbers(targets), *self._with_constants(targets), *self._of_pairs(targets)]
-        yield from simple or self._of_three(targets)
+        yield from simple or (() if self.is_side else self._of_three(targets))
 
     def _same_numbers(self, targets: Column) -> Iterator[Explanation]:
         for term in self.numbers:
@@ -90,36 +125,30 @@ class NumericSearch:
     def _of_pairs(self, targets: Column) -> Iterator[Explanation]:
         if all(same(each, targets[0]) for each in targets):
             return
-        rounded = _are_rounded(targets)
-        pairs = self.pairs.get(_key(targets), [])
-        if rounded:
-            pairs = [*pairs, *self._pairs_near(targets)]
+        pairs = [*self._pairs_of(targets), *(self._pairs_near(targets) if _are_rounded(targets) else ())]
         for pair in pairs[:MAX_FOUND]:
-            yield from _candidates_of(pair.text, pair.compute, pair.parts, pair.column, targets)
+            yield from _candidates_of(pair.text, pair.compute, (pair.one, pair.other), pair.column or (), targets)
 
-    def _pairs_near(self, targets: Column) -> list[_Pair]:
+    def _pairs_near(self, targets: Column) -> Iterator[_Pair]:
         """Pairs whose values are the targets once they are rounded to two decimals."""
         exact = _key(targets)
-        return [
-            pair
-            for key, pairs in self.pairs.items()
-            if key != exact and all(abs(one - other) < 0.006 for one, other in zip(key, targets, strict=True))
-            for pair in pairs
-            if all(_round(one) == other for one, other in zip(pair.column, targets, strict=True))
-        ]
+        for (first, *_), pairs in self.pairs.items():
+            for pair in pairs if abs(first - targets[0]) < NEAR else ():
+                column = pair.column
+                if column and pair.key != exact and all(map(operator.eq, map(_round, column), targets)):
+                    yield pair
 
     def _with_named(self, named: Sequence[Term], targets: Column) -> Iterator[Explanation]:
         """A pair and a number of the playbook, rounded to two decimals."""
         has_decimals = any(isinstance(each, float) for each in targets) and _are_rounded(targets)
         for term, (mark, operate) in product(named if has_decimals else (), OPERATORS[2:]):
-            for pairs in self.pairs.values():
-                column = _operate(operate, pairs[0].column, term.column)
-                if column is None or any(abs(one - two) > 0.006 for one, two in zip(column, targets, strict=True)):
-                    continue
-                for pair in pairs:
-                    compute = _computing(operate, pair.compute, term.compute)
-                    text = f"({pair.text}) {mark} {term.text}"
-                    yield from _candidates_of(text, compute, (*pair.parts, term), column, targets)
+            for (first, *_), pairs in self.pairs.items():
+                value = _operate(operate, (first,), term.column[:1])
+                for pair in pairs if value and abs(value[0] - targets[0]) < NEAR else ():
+                    if (column := pair.column and _operate(operate, pair.column, term.column)) is not None:
+                        compute = _computing(operate, pair.compute, term.compute)
+                        text = f"({pair.text}) {mark} {term.text}"
+                        yield from _candidates_of(text, compute, (pair.one, pair.other, term), column, targets)
 
     def _of_three(self, targets: Column) -> Iterator[Explanation]:
         """A pair and a third number."""
@@ -128,33 +157,27 @@ class NumericSearch:
         count = 0
         named = [Term(str(each), (each,) * len(targets), always(each), (), 0) for each in self.constants]
         yield from self._with_named(named, targets)
-        for term, (mark, operate) in product((*self.numbers, *named), OPERATORS):
-            if _is_neutral(mark, term.column, is_left=False):
+        for term, (mark, operate), is_left in product((*self.numbers, *named), OPERATORS, (False, True)):
+            if (is_left and mark in "+*") or _is_neutral(mark, term.column, is_left=is_left):
                 continue
-            rest = _operate(_inverse(mark), targets, term.column)
-            pairs = self.pairs.get(_key(rest), []) if rest is not None else ()
-            for pair in (each for each in pairs if term not in each.parts):
-                text = f"({pair.text}) {mark} {term.text}"
-                compute = _computing(operate, pair.compute, term.compute)
-                column = _operate(operate, pair.column, term.column)
+            # `term - pair` is a target where `term - target` is the pair; so it is with `/`.
+            whole, part = (term.column, targets) if is_left else (targets, term.column)
+            back = operate if is_left else _inverse(mark)
+            first = _operate(back, whole[:2], part[:2])
+            has_any = first is not None and _key(first) in self.pairs
+            rest = _operate(back, whole, part) if has_any else None
+            for pair in self._pairs_of(rest) if rest is not None else ():
+                sides = [(pair.compute, pair.column or (), f"({pair.text})"), (term.compute, term.column, term.text)]
+                (one, left, before), (other, right, behind) = reversed(sides) if is_left else sides
+                column = _operate(operate, left, right)
                 if column is not None:
-                    yield from _candidates_of(text, compute, (*pair.parts, term), column, targets)
+                    text = f"{before} {mark} {behind}"
+                    yield from _candidates_of(
+                        text, _computing(operate, one, other), (pair.one, pair.other, term), column, targets
+                    )
                     count += 1
             if count > MAX_FOUND:
                 return
-
-
-def _add_pairs(pairs: dict[Column, list[_Pair]], one: Term, other: Term) -> None:
-    for mark, operate in OPERATORS:
-        if mark in "+*" and one.text > other.text:
-            continue
-        if _is_neutral(mark, one.column, is_left=True) or _is_neutral(mark, other.column, is_left=False):
-            continue
-        column = _operate(operate, one.column, other.column)
-        if column is not None:
-            compute = _computing(operate, one.compute, other.compute)
-            text = f"{one.text} {mark} {other.text}"
-            pairs.setdefault(_key(column), []).append(_Pair(text, column, (one, other), compute))
 
 
 def _candidates_of(
@@ -187,7 +210,7 @@ def _computing(operate: Operate, one: Callable[[Names], Any], other: Callable[[N
 
 def _operate(operate: Operate, left: Column, right: Column) -> Column | None:
     try:
-        return tuple(plain_number(operate(one, other)) for one, other in zip(left, right, strict=True))
+        return tuple(map(plain_number, map(operate, left, right)))
     except (ArithmeticError, TypeError):
         return None
 
@@ -198,7 +221,7 @@ def plain_number(value: float) -> float:
 
 
 def _key(column: Column) -> Column:
-    return tuple(round(each, 9) for each in column)
+    return tuple([round(each, 9) for each in column])
 
 
 def _round(value: float) -> float:

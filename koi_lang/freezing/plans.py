@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from itertools import accumulate, pairwise, product
@@ -11,25 +11,38 @@ from typing import Any
 
 from koi_lang.errors import KoiError
 from koi_lang.freezing.candidates import AmbiguousError, Explanation, UnexplainedError, choose
-from koi_lang.freezing.recordings import RecordedCall, RecordedStep, contradiction
+from koi_lang.freezing.recordings import ECHOES, RecordedCall, RecordedStep, contradiction
 from koi_lang.freezing.terms import (
     Names,
     Repeated,
     Term,
     ValuePath,
     item_conditions,
-    numbers_in,
     same,
     value_at,
 )
-from koi_lang.freezing.values import MIN_SIDE, ValueExplainer, short_value
-from koi_lang.llm.rehearsal.languages import compile_words
+from koi_lang.freezing.values import MIN_SIDE, SearchCache, ValueExplainer, short_value
+from koi_lang.freezing.wording import FixedText, fixed_texts, open_sentences, require_whole, select_unconfirmed
 from koi_lang.runtime.actions.control import FOR_EACH
-from koi_lang.runtime.model_calls.frozen_plans import FrozenPlan, digest, form_of
-from koi_lang.runtime.playbook.references import ActionScope, Evaluate, open_result
+from koi_lang.runtime.model_calls.frozen_plans import (
+    EXPECT,
+    NUMBER,
+    FrozenPlan,
+    digest,
+    form_of,
+    is_half_cent,
+    kind_of_value,
+    why_unexpected,
+)
+from koi_lang.runtime.playbook.holes import holes_in_command, recorded_kind, texts_in
+from koi_lang.runtime.playbook.references import ActionScope, open_result
+from koi_lang.system.interpolation import COMMANDS, HOLE, Evaluate
 
-# Actions whose results say nothing that their fields do not say.
-ECHOES = frozenset({"print", "log", "registry_set", "update_state", "return"})
+# What follows a number of things.
+AS_TEXT = re.compile(r"^String\((.*)\)$")
+# Roundings to two decimals.
+ROUNDED = (re.compile(r"^\((.*)\)\.toFixed\(2\)$"), re.compile(r"^Math\.round\(\((.*)\) \* 100\) / 100$"))
+COUNTED = re.compile(r" [^\W\d_]")
 # Efforts from which on something is looked for.
 NESTED_LOOPS = 1
 NESTED_BRANCHES = 2
@@ -54,7 +67,7 @@ class Sample:
     def skip(self, count: int) -> Sample:
         """The sample behind some steps, with the state that is left."""
         rest = self.steps[count:]
-        return Sample({**self.names, "state": dict(rest[0].state)} if rest else self.names, rest)
+        return Sample({**self.names, "state": rest[0].state} if rest else self.names, rest)
 
 
 @dataclass(slots=True)
@@ -63,18 +76,19 @@ class StepExplainer:
 
     Args:
         effort: from 0 on: loops and branches, also loops in loops, branches in loops, values that depend on conditions.
+        cache: what explainers of the same recordings have in common.
 
     Attributes:
         compared: places that conditions compare with texts.
-        has_branch: whether anything depends on a condition.
         ambiguities: of what was explained.
     """
 
     playbook: str
     today: Sequence[str]
     effort: int
+    cache: SearchCache
+    evaluate: Evaluate
     compared: set[ValuePath] = field(default_factory=set)
-    has_branch: bool = False
     ambiguities: list[AmbiguousError] = field(default_factory=list)
     _ids: int = 0
     _tries: int = 0
@@ -109,9 +123,8 @@ class StepExplainer:
             raise
 
     def _values(self, samples: Sequence[Sample]) -> ValueExplainer:
-        return ValueExplainer(
-            [each.names for each in samples], self.playbook, self.today, self.effort >= VALUE_CONDITIONS
-        )
+        searches = self.cache.searches([each.names for each in samples])
+        return ValueExplainer(searches, self.today, self.effort >= VALUE_CONDITIONS)
 
     # ------------------------------------------------------------ one step
 
@@ -128,11 +141,49 @@ class StepExplainer:
         }
         self.compared |= values.compared
         self.ambiguities += values.ambiguities
-        self.has_branch |= bool(values.compared) or any(" ? " in str(value) for value in fields.values())
         id = self._id() if first.intent not in ECHOES else ""
         rest = [_behind(each, id) for each in samples]
         action = {"intent": first.intent, **({"id": id} if id else {}), **fields}
-        return [action, *self.explain(rest, depth)]
+        behind = _expectations(id, heads) if id else ()
+        checks = [*self._command_checks(fields, samples), *self._number_checks(fields, samples)]
+        return [*checks, action, *behind, *self.explain(rest, depth)]
+
+    def _command_checks(self, fields: Mapping[str, Any], samples: Sequence[Sample]) -> Iterator[dict[str, Any]]:
+        """The checks in front of an action: that values which go into commands are as plain as those recorded there."""
+        for name, value in fields.items():
+            if isinstance(value, dict):
+                yield from self._command_checks(value, samples)
+            elif name in COMMANDS and (
+                holes := [each for text in texts_in([value]) for each in holes_in_command(text)]
+            ):
+                columns = [[self.evaluate(hole[1], each.names) for each in samples] for hole, _ in holes]
+                kinds = [recorded_kind(how, column) for (_, how), column in zip(holes, columns, strict=True)]
+                yield {"intent": EXPECT, "of": [hole[0] for hole, _ in holes], "as": name, "fits": {"shell": kinds}}
+
+    def _number_checks(self, fields: Mapping[str, Any], samples: Sequence[Sample]) -> Iterator[dict[str, Any]]:
+        """The checks in front of an action: whole quotients where they always were, no half cents, and not one item.
+
+        The recordings do not show how another quotient or half a cent is rounded, or whether `1 items` has become
+        `1 item`.
+        """
+        checks: dict[str, dict[str, Any]] = {}
+        for text in texts_in([fields]):
+            for hole in HOLE.finditer(text):
+                written = expression = AS_TEXT.sub(r"\1", hole[1])
+                for rounded in ROUNDED:
+                    expression = rounded.sub(r"\1", expression)
+                column = [self.evaluate(expression, each.names) for each in samples]
+                if any(kind_of_value(each) != NUMBER for each in column):
+                    continue
+                if " / " in expression and all(float(each).is_integer() for each in column):
+                    checks.setdefault(expression, {})["whole"] = True
+                if expression != written and not any(map(is_half_cent, column)):
+                    checks.setdefault(expression, {})["has_half_cents"] = False
+                if COUNTED.match(text, hole.end()) and 1 not in column:
+                    checks.setdefault(expression, {})["never"] = 1
+        for expression, form in checks.items():
+            fits = {"kinds": [NUMBER], **form}
+            yield {"intent": EXPECT, "of": f"${{{expression}}}", "as": expression, "fits": fits}
 
     def _id(self) -> str:
         self._ids += 1
@@ -170,9 +221,7 @@ class StepExplainer:
     def _write_loop(self, samples: Sequence[Sample], term: Term, sizes: Sizes, depth: int) -> Actions:
         name = ITEMS[depth]
         bodies = [
-            Sample(
-                {**sample.names, "state": dict(steps[0].state if steps else sample.names["state"]), name: item}, steps
-            )
+            Sample({**sample.names, "state": steps[0].state if steps else sample.names["state"], name: item}, steps)
             for sample, items, counts in zip(samples, term.column, sizes, strict=True)
             for item, steps in zip(items, _segments(sample.steps, counts), strict=True)
         ]
@@ -191,7 +240,7 @@ class StepExplainer:
         if depth and self.effort < NESTED_BRANCHES:
             raise failure
         for holds, then, otherwise in _splits(samples):
-            conditions = values.conditions.separating(holds)
+            conditions = values.searches.conditions.separating(holds)
             if not conditions:
                 continue
             try:
@@ -211,7 +260,12 @@ class StepExplainer:
         with self._undone():
             sides = [
                 self.explain(
-                    [_cut(each, count) for each, side in zip(samples, holds, strict=True) if side is wanted], depth
+                    [
+                        replace(each, steps=each.steps[:count])
+                        for each, side in zip(samples, holds, strict=True)
+                        if side is wanted
+                    ],
+                    depth,
                 )
                 for wanted, count in zip((True, False), counts, strict=True)
             ]
@@ -219,13 +273,21 @@ class StepExplainer:
             following = self.explain(rest, depth)
         chosen = choose("the condition", conditions, [each.names for each in samples], self.ambiguities)
         self.compared |= set(chosen.compared)
-        self.has_branch = True
         action = {"intent": "if", "condition": chosen.written, "then": sides[0]}
         return [{**action, **({"else": sides[1]} if sides[1] else {})}, *following]
 
 
-def _cut(sample: Sample, count: int) -> Sample:
-    return replace(sample, steps=sample.steps[:count])
+def _expectations(id: str, steps: Sequence[RecordedStep]) -> Iterator[dict[str, Any]]:
+    """The check behind an action: the form of its results where a model has seen one, else their `success`."""
+    results, name = [open_result(each.result) for each in steps], f"{id}.output"
+    if not any(each.was_seen for each in steps):
+        name, results = f"{name}.success", [each.get("success") if isinstance(each, dict) else None for each in results]
+        if not all(isinstance(each, bool) for each in results):
+            return
+    form = form_of(results)
+    if any(HOLE.search(text) for text in texts_in([form])):
+        raise UnexplainedError(f"a result of `{steps[0].intent}` holds what looks like an expression")
+    yield {"intent": EXPECT, "of": f"${{{name}}}", "as": name, "fits": form}
 
 
 def _behind(sample: Sample, id: str) -> Sample:
@@ -331,11 +393,14 @@ def names_of(args: Any, state: Mapping[str, Any]) -> dict[str, Any]:
 
 
 MIN_RECORDINGS = 3
-QUOTED = re.compile(r"[`\"“]([^`\"”\n]{1,60})[`\"”]")
 
 
 class MismatchError(KoiError):
     """A plan does something else than a recording."""
+
+
+class HandoverError(KoiError):
+    """A plan ends where a recording went on, which is for the model."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -345,14 +410,19 @@ class Frozen:
     Attributes:
         actions: of the plan.
         fits: the form of what it explains.
+        doubts: what a person is to confirm word by word.
     """
 
     actions: tuple[Mapping[str, Any], ...]
     fits: Mapping[str, Any]
+    doubts: tuple[FixedText, ...] = ()
 
 
-def explain_calls(recordings: Sequence[RecordedCall], evaluate: Evaluate) -> Frozen:
+def explain_calls(recordings: Sequence[RecordedCall], evaluate: Evaluate, confirmed: Iterable[str] = ()) -> Frozen:
     """The plan that does what some recorded calls did.
+
+    Args:
+        confirmed: texts of which a person says that they are always so.
 
     Raises:
         AmbiguousError: two explanations fit.
@@ -365,10 +435,13 @@ def explain_calls(recordings: Sequence[RecordedCall], evaluate: Evaluate) -> Fro
     playbook = recordings[0].playbook
     days = list(dict.fromkeys(each.today for each in recordings))
     samples = [Sample(names_of(each.args, each.state), each.steps) for each in recordings]
-    explainer, actions = _explain_steps(playbook, days, samples)
+    explainer, actions = _explain_steps(playbook, days, samples, evaluate)
     if explainer.ambiguities:
         raise explainer.ambiguities[0]
-    _require_whole(playbook, actions, has_branch=explainer.has_branch)
+    require_whole(playbook, actions)
+    results = [step.result for each in recordings for step in each.steps if step.intent not in ECHOES]
+    fields = _field_names([*results, *([each.args, each.state] for each in recordings)])
+    texts = [*fixed_texts(playbook, actions, fields), *open_sentences(playbook, actions)]
     fits = {
         "args": form_of([each.args for each in recordings]),
         "state": form_of([dict(each.state) for each in recordings]),
@@ -376,35 +449,35 @@ def explain_calls(recordings: Sequence[RecordedCall], evaluate: Evaluate) -> Fro
     for path in explainer.compared:
         _restrict(fits, path, recordings)
     for recording in recordings:
-        hold(actions, recording, evaluate)
-    return Frozen(tuple(actions), fits)
+        try:
+            hold(actions, recording, evaluate)
+        except HandoverError as error:
+            raise UnexplainedError(error.message) from error
+    return Frozen(tuple(actions), fits, select_unconfirmed(texts, confirmed))
+
+
+def _field_names(value: Any) -> Iterator[str]:
+    """The names of fields in a value of JSON, at any depth."""
+    if isinstance(value, Mapping):
+        yield from map(str, value)
+    inner = value.values() if isinstance(value, Mapping) else value if isinstance(value, (list, tuple)) else ()
+    for each in inner:
+        yield from _field_names(each)
 
 
 def _explain_steps(
-    playbook: str, days: Sequence[str], samples: Sequence[Sample]
+    playbook: str, days: Sequence[str], samples: Sequence[Sample], evaluate: Evaluate
 ) -> tuple[StepExplainer, list[dict[str, Any]]]:
     """The plan that takes the least effort to find. Raises UnexplainedError, with what was found wanting first."""
     failures: list[UnexplainedError] = []
+    cache = SearchCache(playbook)
     for effort in range(VALUE_CONDITIONS + 1):
-        explainer = StepExplainer(playbook, days, effort)
+        explainer = StepExplainer(playbook, days, effort, cache, evaluate)
         try:
             return explainer, explainer.explain(samples)
         except UnexplainedError as error:
             failures.append(error)
     raise failures[0]
-
-
-def _require_whole(playbook: str, actions: Sequence[Mapping[str, Any]], *, has_branch: bool) -> None:
-    """Raise UnexplainedError where a playbook says something that no recording has shown."""
-    plan = str(list(actions))
-    plain = re.sub(r"⟨[^⟩]*⟩", "", playbook)
-    for number in numbers_in(plain):
-        if re.search(rf"(?<![\w.]){re.escape(str(number))}(?![\w.]*\d)", plan) is None:
-            raise UnexplainedError(f"the playbook names {number}, and no recording shows what for")
-    conditional = compile_words(r"\b{condition}\b")
-    conditions = [each[0] for each in conditional.finditer(plain) if not each[0].lower().startswith("for ")]
-    if conditions and not has_branch and FOR_EACH not in plan and ".filter(" not in plan:
-        raise UnexplainedError(f"the playbook says `{conditions[0]}`, and all recordings took the same way")
 
 
 def _restrict(fits: Mapping[str, Any], path: ValuePath, recordings: Sequence[RecordedCall]) -> None:
@@ -426,12 +499,14 @@ def differences(plan: FrozenPlan, recordings: Sequence[RecordedCall], evaluate: 
             continue
         try:
             hold(plan.actions, recording, evaluate)
+        except HandoverError:
+            continue
         except KoiError as error:
             yield f"`{recording.run}`: {error.message}"
 
 
 def hold(actions: Sequence[Mapping[str, Any]], recording: RecordedCall, evaluate: Evaluate) -> None:
-    """See that some actions are those of a recording. Raises MismatchError or UnexplainedError."""
+    """See that some actions are those of a recording. Raises HandoverError, MismatchError or UnexplainedError."""
     state = dict(recording.state)
     scope = ActionScope(evaluate, recording.args, state)
     rest = _Held(list(recording.steps), state).carry_out(actions, scope)
@@ -460,6 +535,10 @@ class _Held:
             return
         if action["intent"] == FOR_EACH:
             self._repeat(action, scope)
+            return
+        if action["intent"] == EXPECT:
+            if why := why_unexpected(action["fits"], scope.resolve(action["of"]), action["as"]):
+                raise HandoverError(why)
             return
         if not self.steps:
             raise MismatchError(f"`{action['intent']}` of the plan was not carried out")

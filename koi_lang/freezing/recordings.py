@@ -10,8 +10,17 @@ from pathlib import Path
 from typing import Any
 
 from koi_lang.errors import JournalError
-from koi_lang.events import ActionOverridden, HandlerEnded, HandlerStarted, MessageDelivered, ModelAsked, StateChanged
+from koi_lang.events import (
+    ActionOverridden,
+    HandlerEnded,
+    HandlerStarted,
+    MessageDelivered,
+    ModelAnswered,
+    ModelAsked,
+    StateChanged,
+)
 from koi_lang.js.tagged_json import from_fields
+from koi_lang.llm.rehearsal.model import Rehearsal
 from koi_lang.redaction.redactor import HIDDEN
 from koi_lang.runtime.actions.control import CONTROL, FOR_EACH
 from koi_lang.runtime.agents.declarations import AgentDeclaration
@@ -19,9 +28,14 @@ from koi_lang.runtime.journal import store
 from koi_lang.runtime.journal.entries import JournalEntry
 from koi_lang.runtime.journal.history import beginnings
 from koi_lang.runtime.journal.reader import Journal, read
+from koi_lang.runtime.model_calls.frozen_plans import EXPECT, PROVIDER
 from koi_lang.runtime.playbook.placeholders import PLAYBOOK
 
+# Actions whose results say nothing that their fields do not say.
+ECHOES = frozenset({"print", "log", "registry_set", "update_state", "return"})
 BLOCKS = frozenset({*CONTROL, FOR_EACH})
+# Who answers without having thought about it, and why a call that they answered says nothing.
+NO_EVIDENCE = {Rehearsal.provider: "a rehearsal answered it", PROVIDER: "a plan answered it"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,12 +44,14 @@ class RecordedStep:
 
     Attributes:
         state: of the agent, when it began.
+        was_seen: whether its model was told the result, and went on from it.
     """
 
     intent: str
     fields: Mapping[str, Any]
     result: Any
     state: Mapping[str, Any]
+    was_seen: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,19 +94,31 @@ class RecordedCalls:
                 self.left_out[journal.header.run] = call
 
 
+def playbook_calls(entries: Iterable[JournalEntry]) -> list[list[JournalEntry]]:
+    """The entries of each call in a run that asked a model itself, in order; the first one says that it began."""
+    calls: dict[tuple[str, ...], list[JournalEntry]] = {}
+    asking = set[tuple[str, ...]]()
+    for entry in entries:
+        if entry.kind == HandlerStarted.type:
+            calls[entry.path] = []
+        elif entry.kind == ModelAsked.type:
+            asking.add(entry.path[:-1])
+        for path in filter(calls.__contains__, beginnings(entry.path)):
+            calls[path].append(entry)
+    return [within for place, within in calls.items() if place in asking]
+
+
 def calls_in(journal: Journal, agent: str, event: str, state: Mapping[str, Any]) -> Iterator[RecordedCall | str]:
     """The calls of a handler in a journal; for one that cannot be explained the reason."""
     now = dict(deepcopy(state))
-    calls: dict[tuple[str, ...], tuple[dict[str, Any], list[JournalEntry]]] = {}
+    states: dict[tuple[str, ...], dict[str, Any]] = {}
     for entry in journal.entries:
         if entry.kind == StateChanged.type and entry.agent == agent:
             now.update(entry.data.get("updates", {}))
         elif entry.kind == HandlerStarted.type and entry.agent == agent and entry.data.get("event") == event:
-            calls[entry.path] = deepcopy(now), []
-        for path in filter(calls.__contains__, beginnings(entry.path)):
-            calls[path][1].append(entry)
-    for place, (before, within) in calls.items():
-        if any(each.kind == ModelAsked.type and each.path[:-1] == place for each in within):
+            states[entry.path] = deepcopy(now)
+    for within in playbook_calls(journal.entries):
+        if (before := states.get(within[0].path)) is not None:
             yield why_unusable(within) or _recording(journal, within[0], within, before)
 
 
@@ -99,7 +127,10 @@ def why_unusable(entries: Sequence[JournalEntry]) -> str:
     place = entries[0].path
     if not any(each.kind == HandlerEnded.type and each.path == place for each in entries):
         return "it has not ended well"
-    if any(each.kind == "failed" and _is_step(each, place) for each in entries):
+    failed = [each.path[-1].partition("#")[0] for each in entries if each.kind == "failed" and _is_step(each, place)]
+    if EXPECT in failed:
+        return "its plan had handed over; `koi run --no-plans` records such a call"
+    if failed:
         return "an action of it failed"
     if any(each.kind == MessageDelivered.type for each in entries):
         return "its model was told something else meanwhile"
@@ -107,14 +138,19 @@ def why_unusable(entries: Sequence[JournalEntry]) -> str:
         return "somebody at a debugger has changed it"
     if any(each.lacks_secret or HIDDEN in str(each.data.get("fields", "")) for each in entries):
         return "a secret was taken out of it"
-    asked = next(each for each in entries if each.kind == ModelAsked.type and each.path[:-1] == place)
+    own = [each for each in entries if each.path[:-1] == place]
+    answers = [str(each.data.get("model", "")).partition("/")[0] for each in own if each.kind == ModelAnswered.type]
+    if NO_EVIDENCE.keys() & set(answers):
+        return next(NO_EVIDENCE[each] for each in answers if each in NO_EVIDENCE)
+    asked = next(each for each in own if each.kind == ModelAsked.type)
     if asked.data.get("kept", 0):
         return "its model remembered an earlier conversation"
-    return "" if _playbook(asked) else "its journal does not say what its model was asked"
+    return "" if playbook_in(entries) else "its journal does not say what its model was asked"
 
 
-def _playbook(asked: JournalEntry) -> str:
-    """The text of the playbook in the messages of a request."""
+def playbook_in(entries: Sequence[JournalEntry]) -> str:
+    """The text of the playbook in the first request of a call."""
+    asked = next(each for each in entries if each.kind == ModelAsked.type and each.path[:-1] == entries[0].path)
     texts = [str(text) for role, text in asked.data.get("messages", ()) if role == "user"]
     playbook = next((text for text in reversed(texts) if text.startswith(PLAYBOOK)), "")
     return playbook.removeprefix(PLAYBOOK) if playbook else texts[-1] if texts else ""
@@ -123,18 +159,19 @@ def _playbook(asked: JournalEntry) -> str:
 def _recording(
     journal: Journal, begun: JournalEntry, entries: Sequence[JournalEntry], state: dict[str, Any]
 ) -> RecordedCall:
-    asked = next(each for each in entries if each.kind == ModelAsked.type and each.path[:-1] == begun.path)
     results = {each.path: from_fields(each.data) for each in entries if each.kind == "done"}
     steps, now = list[RecordedStep](), dict(state)
-    for each in entries:
+    last = max(n for n, each in enumerate(entries) if each.kind == ModelAsked.type and each.path[:-1] == begun.path)
+    for number, each in enumerate(entries):
         if each.kind == StateChanged.type and each.agent == begun.agent:
             now = {**now, **each.data.get("updates", {})}
         if each.kind == "begun" and _is_step(each, begun.path) and each.path in results:
             intent = str(each.data["intent"])
             if intent not in BLOCKS:
-                steps.append(RecordedStep(intent, _fields(each.data.get("fields", {})), results[each.path], dict(now)))
+                fields = _fields(each.data.get("fields", {}))
+                steps.append(RecordedStep(intent, fields, results[each.path], dict(now), was_seen=number < last))
     args = begun.data.get("args")
-    return RecordedCall(journal.header.run, journal.header.today, _playbook(asked), args, state, tuple(steps))
+    return RecordedCall(journal.header.run, journal.header.today, playbook_in(entries), args, state, tuple(steps))
 
 
 def _is_step(entry: JournalEntry, place: tuple[str, ...]) -> bool:
@@ -158,7 +195,10 @@ def contradiction(recordings: Iterable[RecordedCall]) -> str:
         for other in seen:
             if one.args != other.args or one.state != other.state:
                 continue
-            results = [[(step.intent, step.result) for step in each.steps[:-1]] for each in (one, other)]
+            results = [
+                [(step.intent, step.result) for step in each.steps[:-1] if step.intent not in ECHOES]
+                for each in (one, other)
+            ]
             actions = [[(step.intent, step.fields) for step in each.steps] for each in (one, other)]
             if results[0] == results[1] and actions[0] != actions[1]:
                 return f"`{one.run}` and `{other.run}`"

@@ -7,10 +7,12 @@ import math
 import operator
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from itertools import combinations, permutations, product
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from itertools import combinations_with_replacement, permutations, product
 from typing import Any
 
+from koi_lang.llm.rehearsal.languages import compile_needs, merge
 from koi_lang.runtime.model_calls.frozen_plans import NUMBER, TEXT, TRUTH, kind_of_value
 
 Names = Mapping[str, Any]
@@ -34,6 +36,8 @@ SEPARATORS = (", ", ",", "; ", " ", "\n", " and ")
 NUMBERS = re.compile(r"(?<![\w.])\d+(?:\.\d+)?(?![\w.]*\d)")
 # Numbers that count steps at the beginning of a line are none of what a playbook says.
 STEP_NUMBER = re.compile(r"^\s*\d+[.)]\s", re.MULTILINE)
+# Numbers of steps rather than of values.
+TIMES = frozenset({"twice", "thrice"})
 EACH = "each"
 
 
@@ -41,7 +45,7 @@ class MissingError(Exception):
     """A value is not there in a sample."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Term:
     """An expression whose value is known in every sample.
 
@@ -50,6 +54,7 @@ class Term:
         compute: its value for other names. Raises MissingError where it has none.
         roots: the places that it depends on.
         size: how many values it is made of.
+        whole: the same term in more samples, of which its own are a part.
     """
 
     text: str
@@ -57,16 +62,31 @@ class Term:
     compute: Compute
     roots: tuple[ValuePath, ...]
     size: int = 1
+    whole: Term | None = None
 
     @property
     def is_sum(self) -> bool:
         """Whether it was added up, so that decimals may be off."""
         return ".reduce(" in self.text
 
-    @property
+    @cached_property
     def varies(self) -> bool:
         """Whether its values differ."""
-        return any(not same(each, self.column[0]) for each in self.column[1:])
+        can_vary = self.whole is None or self.whole.varies
+        return can_vary and any(not same(each, self.column[0]) for each in self.column[1:])
+
+    @cached_property
+    def kinds(self) -> frozenset[str]:
+        """The kinds of its values."""
+        if self.whole is not None and len(self.whole.kinds) == 1:
+            return self.whole.kinds
+        one_of_each = dict(zip(map(type, self.column), self.column, strict=True))
+        return frozenset(map(kind_of_value, one_of_each.values()))
+
+    def pick(self, places: Sequence[int]) -> Term:
+        """The same term for the samples at some places."""
+        column = tuple([self.column[place] for place in places])
+        return Term(self.text, column, self.compute, self.roots, self.size, self)
 
 
 class Repeated(list[Any]):
@@ -102,7 +122,7 @@ def path_text(path: ValuePath) -> str:
     text = str(path[0])
     for part in path[1:]:
         if isinstance(part, int):
-            text += f"[{part}]"
+            text += f"[{part}]" if part >= 0 else f".at({part})"
         elif PLAIN_NAME.fullmatch(part):
             text += f".{part}"
         else:
@@ -111,10 +131,18 @@ def path_text(path: ValuePath) -> str:
 
 
 def numbers_in(playbook: str) -> tuple[float, ...]:
-    """The numbers that a playbook names."""
+    """The numbers that a playbook names, in digits or as words; `one` may be an article."""
     plain = STEP_NUMBER.sub("", playbook)
     numbers = {float(each) for each in NUMBERS.findall(plain)}
+    values = {**merge("numbers"), **merge("numbers", "freezing")}
+    words = (word for word in re.findall(r"\w+", plain.lower()) if word not in TIMES)
+    numbers |= {float(values[word]) for word in words if values.get(word, 0) > 1}
     return tuple(sorted(int(each) if each.is_integer() else each for each in numbers))
+
+
+def names_text(playbook: str, text: str) -> bool:
+    """Whether a text stands in a playbook as words of its own, in any letter case."""
+    return bool(text) and re.search(rf"(?<![\w-]){re.escape(text)}(?![\w-])", playbook, re.IGNORECASE) is not None
 
 
 @dataclass(slots=True)
@@ -124,30 +152,58 @@ class TermBank:
     Args:
         samples: names with their values, such as `args`.
         playbook: its text; numbers and words in it are what values are compared with.
+        walks: of values that banks have in common.
     """
 
     samples: Sequence[Names]
     playbook: str
+    walks: Walks = field(default_factory=dict)
     all: list[Term] = field(default_factory=list)
-    _columns: set[str] = field(default_factory=set)
 
     def __post_init__(self) -> None:
-        for name in self.samples[0]:
+        for name in self.samples[0] if not self.all else ():
             if all(name in sample for sample in self.samples):
-                is_result = isinstance(self.samples[0][name], dict) and self.samples[0][name].keys() == {"output"}
-                self._walk((name, "output") if is_result else (name,), 0)
+                self.all += self._terms_of(name)
         del self.all[MAX_VALUES:]
+
+    def _terms_of(self, name: str) -> Sequence[Term]:
+        """The terms of a name. The bodies of a loop have most of their values in common: each is looked at once."""
+        places: dict[int, int] = {}
+        order = [places.setdefault(id(sample[name]), len(places)) for sample in self.samples]
+        walk = self.walks.get((name, *places))
+        if walk is None:
+            distinct = {id(sample[name]): {name: sample[name]} for sample in self.samples}
+            walk = self.walks[name, *places] = TermWalk(list(distinct.values()), self.playbook)
+            is_result = all(isinstance(each[name], dict) and each[name].keys() == {"output"} for each in walk.samples)
+            walk.go((name, "output") if is_result else (name,), 0)
+        return walk.terms if len(order) == len(places) else [each.pick(order) for each in walk.terms]
+
+    def take(self, places: Sequence[int]) -> TermBank:
+        """The bank of the samples at some places."""
+        samples = [self.samples[place] for place in places]
+        return replace(self, samples=samples, all=[each.pick(places) for each in self.all])
 
     def of_kind(self, kind: str) -> list[Term]:
         """Those whose values are all of a kind."""
-        return [each for each in self.all if all(kind_of_value(value) == kind for value in each.column)]
+        return [each for each in self.all if each.kinds == {kind}]
 
     @property
     def lists(self) -> list[Term]:
         """Those that are lists in the samples themselves, or are made of them."""
         return self.of_kind("list")
 
-    def _walk(self, path: ValuePath, depth: int) -> None:
+
+@dataclass(slots=True)
+class TermWalk:
+    """The terms of the values under one name."""
+
+    samples: Sequence[Names]
+    playbook: str
+    terms: list[Term] = field(default_factory=list)
+    _columns: set[str] = field(default_factory=set)
+
+    def go(self, path: ValuePath, depth: int) -> None:
+        """Add the terms of the values at a path, and of those in them."""
         try:
             column = tuple(value_at(names, path) for names in self.samples)
         except MissingError:
@@ -157,18 +213,20 @@ class TermBank:
             return
         if all(isinstance(each, dict) for each in column):
             for name in column[0]:
-                self._walk((*path, name), depth + 1)
+                self.go((*path, name), depth + 1)
         elif all(isinstance(each, list) for each in column):
             lengths = {len(each) for each in column}
             count = min(lengths) if len(lengths) == 1 else min(1, *lengths)
             for index in range(min(count, MAX_INDEXED)):
-                self._walk((*path, index), depth + 1)
+                self.go((*path, index), depth + 1)
+            if len(lengths) > 1 and 0 not in lengths and compile_needs("last", "freezing").search(self.playbook):
+                self.go((*path, -1), depth + 1)
             self._add_list(path, column)
 
     def _add(self, term: Term) -> None:
         if term.text not in self._columns:
             self._columns.add(term.text)
-            self.all.append(term)
+            self.terms.append(term)
 
     def _add_computed(self, text: str, path: ValuePath, work: Callable[[list[Any]], Any], size: int = 1) -> None:
         def compute(names: Names) -> Any:
@@ -208,7 +266,7 @@ class TermBank:
         numeric = [name for name in names if kinds[name] == {NUMBER}]
         for name in numeric:
             self._add_computed(f"{text}.reduce((sum, {EACH}) => sum + {EACH}.{name}, 0)", path, _sum_of(name))
-        for one, other in combinations(numeric, 2):
+        for one, other in combinations_with_replacement(numeric, 2):
             reduced = f"{text}.reduce((sum, {EACH}) => sum + {EACH}.{one} * {EACH}.{other}, 0)"
             self._add_computed(reduced, path, _sum_of(one, other), 2)
         self._add_mapped(text, path, names, kinds, lambda values: values)
@@ -242,11 +300,15 @@ class TermBank:
                 self._add_joined(mapped, path, pick)
 
 
+# By a name and the identities of the values under it, which the walks keep.
+Walks = dict[tuple[str | int, ...], TermWalk]
+
+
 def item_conditions(
     items: Sequence[Mapping[str, Any]], names: Sequence[str], playbook: str
 ) -> Iterator[tuple[str, Predicate]]:
     """Conditions on the items of a list: a truth value, a text or number of the playbook, two numbers of an item."""
-    numbers, lowered = (*numbers_in(playbook), 0), playbook.lower()
+    numbers = (*numbers_in(playbook), 0)
     numeric = list[str]()
     for name in names:
         kinds = {kind_of_value(item[name]) for item in items}
@@ -256,7 +318,7 @@ def item_conditions(
             yield f"!{EACH}.{name}", negate(value)
         elif kinds == {TEXT}:
             texts = sorted({item[name] for item in items})[:MAX_TEXTS]
-            for text in (each for each in texts if each and each.lower() in lowered):
+            for text in (each for each in texts if names_text(playbook, each)):
                 written = json.dumps(text, ensure_ascii=False)
                 yield f"{EACH}.{name} === {written}", comparing(operator.eq, value, always(text))
         elif kinds == {NUMBER}:

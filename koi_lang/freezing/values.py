@@ -7,8 +7,8 @@ import operator
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
-from itertools import combinations
+from functools import cached_property, partial
+from itertools import combinations, product
 from typing import Any
 
 from koi_lang.freezing.candidates import AmbiguousError, Explanation, UnexplainedError, choose, constant
@@ -19,15 +19,19 @@ from koi_lang.freezing.terms import (
     Term,
     TermBank,
     ValuePath,
+    Walks,
     always,
     comparing,
+    names_text,
     negate,
     numbers_in,
     same,
 )
+from koi_lang.freezing.wording import days_in
 from koi_lang.runtime.model_calls.frozen_plans import NUMBER, TEXT, TRUTH, kind_of_value
-from koi_lang.runtime.playbook.holes import HOLE, texts_in
+from koi_lang.runtime.playbook.holes import texts_in
 from koi_lang.runtime.prompts import value_text
+from koi_lang.system.interpolation import HOLE
 
 MAX_COMPARED = 24
 # Of a comparison of two terms; one with a constant is smaller.
@@ -35,56 +39,67 @@ PAIR_SIZE = 4
 COMPARISONS = (*ORDERS, ("===", operator.eq))
 
 
-class Conditions:
-    """The comparisons of terms that hold in some samples alone, each with where it does."""
+Holds = tuple[bool, ...]
 
-    def __init__(self, term: TermBank) -> None:
-        self.all = [(each, holds) for each, holds in _all(term) if len(set(holds)) == 2]
+
+class Conditions:
+    """The comparisons of terms that hold in some samples alone, by where they do; each is written when it is asked for.
+
+    Attributes:
+        simple: those of one term.
+        of_pairs: those of two terms.
+    """
+
+    def __init__(self, terms: TermBank) -> None:
+        numbers = [each for each in terms.of_kind(NUMBER) if each.size == 1][:MAX_COMPARED]
+        self.simple, self.of_pairs = Comparisons(), Comparisons()
+        for each in terms.of_kind(TRUTH):
+            for text, compute in ((each.text, each.compute), (f"!{each.text}", negate(each.compute))):
+                holds = tuple(value is (compute is each.compute) for value in each.column)
+                self.simple.add(holds, partial(Explanation, text, text, compute, each.roots))
+        for each in terms.of_kind(TEXT):
+            for text in sorted(set(each.column)) if each.varies and each.size == 1 else ():
+                written = f"{each.text} === {json.dumps(text, ensure_ascii=False)}"
+                equals = comparing(operator.eq, each.compute, always(text))
+                write = partial(Explanation, written, written, equals, each.roots, compared=each.roots)
+                self.simple.add(tuple([value == text for value in each.column]), write)
+        for each, number in product(numbers, dict.fromkeys((0, *numbers_in(terms.playbook)))):
+            if each.varies:
+                self.simple.compare(
+                    each, Term(str(number), (number,) * len(each.column), always(number), ()), PAIR_SIZE - 1
+                )
+        for one, other in combinations(numbers, 2):
+            if one.varies or other.varies:
+                self.of_pairs.compare(one, other, PAIR_SIZE)
 
     def separating(self, wanted: Sequence[bool]) -> list[Explanation]:
         """The comparisons that hold in just some samples."""
-        return [candidate for candidate, holds in self.all if holds == tuple(wanted)]
-
-    @property
-    def simple(self) -> list[tuple[Explanation, tuple[bool, ...]]]:
-        """Those of one term."""
-        return [(candidate, holds) for candidate, holds in self.all if candidate.size < PAIR_SIZE]
+        holds = tuple(wanted)
+        return [write() for write in (*self.simple.get(holds, ()), *self.of_pairs.get(holds, ()))]
 
 
-def _all(term: TermBank) -> Iterator[tuple[Explanation, tuple[bool, ...]]]:
-    for each in term.of_kind(TRUTH):
-        if each.varies:
-            yield Explanation(each.text, each.text, each.compute, each.roots), each.column
-            text = f"!{each.text}"
-            yield Explanation(text, text, negate(each.compute), each.roots), tuple(not value for value in each.column)
-    for each in term.of_kind(TEXT):
-        for text in sorted(set(each.column)) if each.varies and each.size == 1 else ():
-            written = f"{each.text} === {json.dumps(text, ensure_ascii=False)}"
-            holds = comparing(operator.eq, each.compute, always(text))
-            candidate = Explanation(written, written, holds, each.roots, compared=each.roots)
-            yield candidate, tuple(value == text for value in each.column)
-    numbers = [each for each in term.of_kind(NUMBER) if each.size == 1][:MAX_COMPARED]
-    count = len(term.samples)
-    constants = [
-        Term(str(each), (each,) * count, always(each), ()) for each in dict.fromkeys((0, *numbers_in(term.playbook)))
-    ]
-    for each in numbers:
-        for number in constants if each.varies else ():
-            yield from _compare(each, number, PAIR_SIZE - 1)
-    for one, other in combinations(numbers, 2):
-        if one.varies or other.varies:
-            yield from _compare(one, other, PAIR_SIZE)
+class Comparisons(dict[tuple[bool, ...], list[Callable[[], Explanation]]]):
+    """Comparisons by where they hold; what holds everywhere or nowhere is none."""
 
+    def add(self, holds: tuple[bool, ...], write: Callable[[], Explanation]) -> None:
+        """Add a comparison."""
+        if True in holds and False in holds:
+            self.setdefault(holds, []).append(write)
 
-def _compare(one: Term, other: Term, size: int) -> Iterator[tuple[Explanation, tuple[bool, ...]]]:
-    roots = (*one.roots, *other.roots)
-    for mark, compare in COMPARISONS:
-        text = f"{one.text} {mark} {other.text}"
-        holds = tuple(compare(*pair) for pair in zip(one.column, other.column, strict=True))
-        yield Explanation(text, text, comparing(compare, one.compute, other.compute), roots, size), holds
+    def compare(self, one: Term, other: Term, size: int) -> None:
+        """Add the comparisons of two numbers."""
+        roots = (*one.roots, *other.roots)
+        for mark, holds_for in COMPARISONS:
+            text = f"{one.text} {mark} {other.text}"
+            compute = comparing(holds_for, one.compute, other.compute)
+            self.add(
+                tuple(map(holds_for, one.column, other.column)), partial(Explanation, text, text, compute, roots, size)
+            )
 
 
 WRITTEN_NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
+# Kinds of values that stand in texts as they are.
+WRITTEN_KINDS = frozenset({NUMBER, TEXT, TRUTH})
 # Ways to read a text as what is the same in all samples and terms; more are not looked for.
 MAX_READINGS = 8
 # Places at which reading was tried.
@@ -104,19 +119,27 @@ class TextPart:
     varies: bool
 
 
-def text_parts(term: Sequence[Term]) -> list[TextPart]:
-    """The ways in which terms can stand in a text; amounts also with two decimals."""
-    parts: list[TextPart] = []
-    for each in term:
-        if any(isinstance(value, (dict, list)) or value is None for value in each.column):
+def text_parts(terms: Sequence[Term], targets: tuple[str, ...]) -> Iterator[TextPart]:
+    """The terms that stand in each of some texts, as they are written there; amounts also with two decimals."""
+    for each in terms:
+        if not each.kinds <= WRITTEN_KINDS:
             continue
-        texts = tuple(map(value_text, each.column))
-        parts.append(TextPart(each.text, texts, _as_text(each.compute), each, each.varies))
-        if all(isinstance(value, (int, float)) and not isinstance(value, bool) for value in each.column):
-            fixed = tuple(f"{value:.2f}" for value in each.column)
-            if fixed != texts:
-                parts.append(TextPart(f"({each.text}).toFixed(2)", fixed, _as_amount(each.compute), each, each.varies))
-    return [part for part in parts if any(part.texts)]
+        texts = _texts_in(targets, each.column, value_text)
+        if texts:
+            yield TextPart(each.text, texts, _as_text(each.compute), each, each.varies)
+        fixed = _texts_in(targets, each.column, "{:.2f}".format) if each.kinds == {NUMBER} else None
+        if fixed and fixed != texts:
+            yield TextPart(f"({each.text}).toFixed(2)", fixed, _as_amount(each.compute), each, each.varies)
+
+
+def _texts_in(targets: tuple[str, ...], column: Sequence[Any], write: Callable[[Any], str]) -> tuple[str, ...] | None:
+    """Values as texts, not all of them empty; None where one is no part of its target."""
+    texts: list[str] = []
+    for target, value in zip(targets, column, strict=True):
+        texts.append(write(value))
+        if texts[-1] not in target:
+            return None
+    return tuple(texts) if any(texts) else None
 
 
 def _as_text(compute: Callable[[Names], Any]) -> Callable[[Names], str]:
@@ -196,6 +219,9 @@ class TextSearch:
         if len(set(texts)) == 1:
             return
         column = tuple(plain_number(float(text)) for text in texts)
+        positive = tuple(-each for each in column if each < 0)
+        if any(term.column == positive for term in self.numbers().numbers):
+            return  # a number behind a dash, as in `order-${args.id}`
         plain = {term.text for term in self.numbers().numbers}
         for candidate in self.numbers().explain(column):
             if candidate.expression in plain:
@@ -226,10 +252,66 @@ def candidate_of(reading: Sequence[str | TextPart]) -> Explanation:
 # Samples on each side of a condition within a value.
 MIN_SIDE = 2
 MAX_DIVISIONS = 16
+# Of all conditions together.
+MAX_SIDES = 160
 # Recordings in which a short constant is none by chance, and words from which on a text is not short.
 MIN_CONSTANT = 5
 MIN_WORDS = 3
-YEAR = re.compile(r"\d{4}")
+
+
+@dataclass
+class Searches:
+    """The searches among some terms, for as many values as there are.
+
+    Args:
+        is_side: whether the samples are those in which a condition holds, or not.
+    """
+
+    terms: TermBank
+    cache: SearchCache
+    is_side: bool = False
+
+    @cached_property
+    def numbers(self) -> NumericSearch:
+        """The search for numbers, by the terms that are numbers."""
+        return NumericSearch(self.terms.of_kind(NUMBER), numbers_in(self.terms.playbook), is_side=self.is_side)
+
+    @cached_property
+    def conditions(self) -> Conditions:
+        """The comparisons of terms."""
+        return Conditions(self.terms)
+
+    def texts(self, targets: tuple[str, ...]) -> Iterator[Explanation]:
+        """The explanations of texts, by all terms."""
+        return TextSearch(list(text_parts(self.terms.all, targets)), lambda: self.numbers).explain(targets)
+
+    def side(self, places: Sequence[int]) -> Searches:
+        """The searches among those samples in which a condition holds, or not. Raises UnexplainedError."""
+        self.cache.sides += 1
+        if self.cache.sides > MAX_SIDES:
+            raise UnexplainedError("the recordings differ in more ways than are looked for")
+        return Searches(self.terms.take(places), self.cache, is_side=True)
+
+
+class SearchCache:
+    """The searches of one playbook, by the identities of the values in their samples, which these keep.
+
+    Attributes:
+        sides: of conditions, how many were looked at.
+    """
+
+    def __init__(self, playbook: str) -> None:
+        self.sides = 0
+        self._playbook = playbook
+        self._walks: Walks = {}
+        self._searches: dict[tuple[int, ...], Searches] = {}
+
+    def searches(self, samples: Sequence[Names]) -> Searches:
+        """The searches among the terms of some samples."""
+        key = tuple(id(value) for each in samples for value in each.values())
+        if key not in self._searches:
+            self._searches[key] = Searches(TermBank(samples, self._playbook, self._walks), self)
+        return self._searches[key]
 
 
 @dataclass
@@ -237,7 +319,7 @@ class ValueExplainer:
     """Explains values in some samples.
 
     Args:
-        samples: names with their values.
+        searches: among the terms of the samples.
         today: what the models were told of the day.
         has_conditions: whether a value may depend on a condition.
 
@@ -246,32 +328,15 @@ class ValueExplainer:
         ambiguities: of values that were explained, each by the simplest of several explanations.
     """
 
-    samples: Sequence[Names]
-    playbook: str
+    searches: Searches
     today: Sequence[str]
     has_conditions: bool = True
     compared: set[ValuePath] = field(default_factory=set)
     ambiguities: list[AmbiguousError] = field(default_factory=list)
 
-    @cached_property
-    def terms(self) -> TermBank:
-        """The terms of the samples."""
-        return TermBank(self.samples, self.playbook)
-
-    @cached_property
-    def numbers(self) -> NumericSearch:
-        """The search for numbers, by the terms that are numbers."""
-        return NumericSearch(self.terms.of_kind(NUMBER), numbers_in(self.playbook))
-
-    @cached_property
-    def conditions(self) -> Conditions:
-        """The comparisons of terms."""
-        return Conditions(self.terms)
-
-    @cached_property
-    def texts(self) -> TextSearch:
-        """The search for texts, by all terms."""
-        return TextSearch(text_parts(self.terms.all), lambda: self.numbers)
+    def __post_init__(self) -> None:
+        self.terms = self.searches.terms
+        self.samples, self.playbook = self.terms.samples, self.terms.playbook
 
     def explain(self, what: str, targets: Sequence[Any]) -> Any:
         """What stands in a plan for a value. Raises UnexplainedError.
@@ -306,19 +371,19 @@ class ValueExplainer:
             yield constant(first)
         kinds = {kind_of_value(each) for each in targets}
         if kinds == {NUMBER}:
-            yield from self.numbers.explain(targets)
+            yield from self.searches.numbers.explain(targets)
             return
         for term in self.terms.all:
             if all(map(same, term.column, targets)):
                 yield Explanation(f"${{{term.text}}}", term.text, term.compute, term.roots, term.size)
         if kinds == {TRUTH} and len(set(targets)) == 2:
             plain = {term.text for term in self.terms.all}
-            for each in self.conditions.separating(targets):
+            for each in self.searches.conditions.separating(targets):
                 if each.expression not in plain:
                     yield replace(each, written=f"${{{each.expression}}}")
         if kinds == {TEXT}:
             plain = {term.text for term in self.terms.all if all(map(same, term.column, targets))}
-            yield from (each for each in self.texts.explain(targets) if each.expression not in plain)
+            yield from (each for each in self.searches.texts(targets) if each.expression not in plain)
 
     def _require_shown(self, what: str, chosen: Explanation) -> None:
         """Raise UnexplainedError for a short constant that few recordings have and the playbook does not name."""
@@ -328,7 +393,7 @@ class ValueExplainer:
         )
         if chosen.roots or not is_short or len(self.samples) >= MIN_CONSTANT:
             return
-        if isinstance(value, bool) or str(value).lower() not in self.playbook.lower():
+        if isinstance(value, bool) or not names_text(self.playbook, str(value)):
             needed = f"{MIN_CONSTANT} recordings are needed to say so"
             raise UnexplainedError(f"{what} was always {short_value(value)}, and {needed}")
 
@@ -336,18 +401,16 @@ class ValueExplainer:
         """Raise UnexplainedError for a constant, or one in a text, that may be the day of its recordings."""
         for text in [*texts_in([written]), *([str(written)] if kind_of_value(written) == NUMBER else [])]:
             plain = HOLE.sub("", text)
-            for day in self.today:
-                parts = [part.strip() for part in day.split(",")[:2]]
-                words = [word for part in parts for word in (part, *YEAR.findall(part)) if word]
-                day_word = next((word for word in words if word in plain and word not in self.playbook), None)
-                if day_word:
-                    raise UnexplainedError(f"`{day_word}` may be the day of the recording, which plans do not know")
+            days = (day for today in self.today for day in days_in(plain, today))
+            if day := next((each for each in days if each.lower() not in self.playbook.lower()), ""):
+                raise UnexplainedError(f"`{day}` may be the day of the recording, which plans do not know")
 
     def _explain_parts(
         self, what: str, parts: Mapping[Any, tuple[Any, ...]], targets: tuple[Any, ...]
     ) -> tuple[Any, set[ValuePath]]:
         compared: set[ValuePath] = set()
         written: dict[Any, Any] = {}
+        self._require_lasting([name for name in parts if isinstance(name, str)])
         for name, column in parts.items():
             inner = f"`{name}`" + (f" of {what}" if what else "")
             written[name], more = self._explain_values(inner, column)
@@ -355,19 +418,18 @@ class ValueExplainer:
         return (written if isinstance(targets[0], dict) else list(written.values())), compared
 
     def _conditional(self, what: str, targets: tuple[Any, ...]) -> tuple[Any, set[ValuePath]]:
-        """One of two explanations, by a condition."""
-        joined: list[Explanation] = []
-        simple = self.conditions.simple
-        divisions = [each for each in dict.fromkeys(holds for _, holds in simple) if min(_counts(each)) >= MIN_SIDE]
-        sides = {holds: self._sides(what, targets, holds) for holds in divisions[:MAX_DIVISIONS]}
-        for condition, holds in simple:
-            both = sides.get(holds)
-            if both is not None:
-                joined.append(_join(condition, *both))
+        """One of two explanations, by a condition; one of two terms only where none of one term fits."""
+        conditions = self.searches.conditions
+        joined = self._join_by(what, targets, conditions.simple) or self._join_by(what, targets, conditions.of_pairs)
         if not joined:
             raise UnexplainedError(f"nothing explains {what}, such as {short_value(targets[0])}")
         chosen = choose(what, joined, self.samples, self.ambiguities)
         return chosen.written, set(chosen.compared)
+
+    def _join_by(self, what: str, targets: tuple[Any, ...], conditions: Comparisons) -> list[Explanation]:
+        divisions = [each for each in conditions if min(each.count(side) for side in (True, False)) >= MIN_SIDE]
+        sides = {holds: both for holds in divisions[:MAX_DIVISIONS] if (both := self._sides(what, targets, holds))}
+        return [_join(write(), *both) for holds, both in sides.items() for write in conditions[holds]]
 
     def _sides(
         self, what: str, targets: tuple[Any, ...], holds: tuple[bool, ...]
@@ -376,19 +438,16 @@ class ValueExplainer:
         both: list[Explanation] = []
         for side in (True, False):
             numbers = [n for n, each in enumerate(holds) if each is side]
-            inner = ValueExplainer([self.samples[n] for n in numbers], self.playbook, self.today)
             try:
+                inner = ValueExplainer(self.searches.side(numbers), self.today)
                 candidates = list(inner._candidates(tuple(targets[n] for n in numbers)))
                 fitting = [each for each in candidates if _expression(each) is not None]
                 both.append(choose(what, fitting, inner.samples, self.ambiguities))
                 inner._require_shown(what, both[-1])
+                inner._require_lasting(both[-1].written)
             except UnexplainedError:
                 return None
         return both[0], both[1]
-
-
-def _counts(holds: Sequence[bool]) -> tuple[int, int]:
-    return sum(holds), len(holds) - sum(holds)
 
 
 def _expression(candidate: Explanation) -> str | None:

@@ -9,14 +9,17 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import pexpect
 import pytest
 
+from koi_lang.cli.freeze import describe_actions
 from koi_lang.runtime.journal import store
-from koi_lang.runtime.model_calls.frozen_plans import read_plan
+from koi_lang.runtime.model_calls.frozen_plans import describe_form, read_plan
+from tests import forks
 from tests.first.machine import KEY
 from tests.in_process import exit_code_of
 from tests.llm.server import Answer, Asked, ModelServer
-from tests.projects import Project
+from tests.projects import LIMIT_S, Project
 
 PROGRAM = '''
     import counter from "./counter.py"
@@ -94,15 +97,36 @@ def shop(project: Project, monkeypatch: pytest.MonkeyPatch) -> Project:
 @pytest.fixture
 def frozen(shop: Project) -> Project:
     """The same with a plan."""
-    made = shop.koi("freeze", "orders.koi", "Desk.place")
-    assert (0, "Desk.place: 4 recordings explained by 3 actions; plans/Desk.place.json\n") == (
-        made.returncode,
-        made.stdout,
-    )
+    made = shop.koi("freeze", "orders.koi", "Desk.place", "--yes")
+    assert (0, SHOWN) == (made.returncode, made.stdout)
     return shop
 
 
+SHOWN = """\
+playbook of Desk.place:
+  Store the order of ⟨args.customer⟩ with how many items there are and the pieces, reserve each item, and say
+  where it is. Return how many items there are.
+form:
+  args.customer: text, never empty
+  args.items: list, never empty
+  args.items[]: text, never empty
+  args.pieces: number, whole, above 0
+plan:
+  registry_set
+    key: order-${args.customer}
+    value.count: ${args.items.length}
+    value.pieces: ${args.pieces}
+  for each item of ${args.items}:
+    stock::reserve (s1)
+      data.item: ${item}
+    print
+      message: ${item} is at ${s1.output.place}
+  return
+    data.count: ${args.items.length}
+Desk.place: 4 recordings explained by 3 actions; plans/Desk.place.json
+"""
 NEW = {"customer": "Zoe", "items": ["a", "b", "c", "d"], "pieces": 4}
+RETURN = {"intent": "return"}
 LINES = "a is at shelf 97\nb is at shelf 98\nc is at shelf 99\nd is at shelf 100\n"
 
 
@@ -252,7 +276,7 @@ def test_two_explanations_are_named(project: Project) -> None:
     for order in ORDERS[:3]:
         order = {**order, "pieces": len(order["items"])}
         place(project, order, answer(order))
-    made = project.koi("freeze", "orders.koi", "Desk.place")
+    made = project.koi("freeze", "orders.koi", "Desk.place", "--yes")
 
     assert 1 == made.returncode
     assert "`count` of `value` of `registry_set` is `args.pieces` or `args.items.length`; run it with" in made.stderr
@@ -275,7 +299,9 @@ def test_ask_makes_the_run_that_tells_them_apart(project: Project) -> None:
     async def freeze() -> tuple[Any, int]:
         async with ModelServer(respond, ["gpt-4o-mini"]) as server:
             settings = {"OPENAI_API_KEY": KEY, "OPENAI_BASE_URL": f"{server.url}/v1"}
-            made = await asyncio.to_thread(project.koi, "freeze", "orders.koi", "Desk.place", "--ask", **settings)
+            made = await asyncio.to_thread(
+                project.koi, "freeze", "orders.koi", "Desk.place", "--yes", "--ask", **settings
+            )
             return made, len(server.requests)
 
     made, requests = asyncio.run(freeze())
@@ -285,10 +311,68 @@ def test_ask_makes_the_run_that_tells_them_apart(project: Project) -> None:
     assert (project.folder / PLAN).exists()
 
 
+def test_a_rehearsal_is_no_recording(project: Project) -> None:
+    """What follows the steps of a playbook without a model shows nothing of what a model does."""
+    project.write("counter.py", COUNTER)
+    project.write("orders.koi", PROGRAM.replace(": { count: number }", ""))
+    for order in ORDERS[:3]:
+        project.koi("run", "orders.koi", "--rehearse", "--args", json.dumps(order))
+    made = project.koi("freeze", "orders.koi", "Desk.place", "--yes")
+
+    assert 1 == made.returncode
+    assert "there is no recorded call of `Desk.place` to explain" in made.stderr
+    assert "is left out: a rehearsal answered it" in made.stderr
+
+
+def test_ask_without_a_model_says_so(project: Project) -> None:
+    """Nothing is rehearsed instead, and what is recorded stays as it was."""
+    project.write("counter.py", COUNTER)
+    project.write("orders.koi", PROGRAM)
+    for order in ORDERS[:3]:
+        order = {**order, "pieces": len(order["items"])}
+        place(project, order, answer(order))
+    asked = project.koi("freeze", "orders.koi", "Desk.place", "--yes", "--ask")
+    made = project.koi("freeze", "orders.koi", "Desk.place", "--yes")
+
+    assert "Configure a model for `--ask`" in asked.stderr
+    assert "is `args.pieces` or `args.items.length`" in made.stderr
+
+
+def test_answers_of_a_plan_are_no_evidence_for_it(frozen: Project) -> None:
+    """However often a plan has answered, a recording that it does not do again is what counts."""
+    other = {**NEW, "customer": "Yves"}
+    answers = answer(other)
+    answers[0]["batch"][0]["value"]["pieces"] = 99
+    place(frozen, other, answers, "--no-plans")
+    for number in range(2):
+        place(frozen, {**NEW, "pieces": 50 + number}, [])
+    made = frozen.koi("freeze", "orders.koi", "Desk.place", "--yes", "--runs", "3")
+
+    assert 1 == made.returncode
+    assert "nothing explains" in made.stderr
+
+
+def test_an_older_recording_that_differs_refuses_a_plan(shop: Project) -> None:
+    """A plan of the latest recordings is held against all others before it is written."""
+    made = shop.koi("freeze", "orders.koi", "Desk.place", "--yes", "--runs", "3")
+    other = {**NEW, "items": ["a"], "customer": "Yves"}
+    answers = answer(other)
+    answers[0]["batch"][0]["value"]["pieces"] = 99
+    place(shop, other, answers, "--no-plans")
+    for order in ORDERS[:3]:
+        again = {**order, "customer": order["customer"] + "x"}
+        place(shop, again, answer(again), "--no-plans")
+    refused = shop.koi("freeze", "orders.koi", "Desk.place", "--yes", "--runs", "3")
+
+    assert (0, 1) == (made.returncode, refused.returncode)
+    assert "another recording did something else" in refused.stderr
+    assert "`--runs N` explains the last N calls" in refused.stderr
+
+
 def test_recordings_that_contradict_each_other(shop: Project) -> None:
     """The runs are named."""
     place(shop, ORDERS[0], answer({**ORDERS[0], "pieces": 8}))
-    made = shop.koi("freeze", "orders.koi", "Desk.place")
+    made = shop.koi("freeze", "orders.koi", "Desk.place", "--yes")
 
     assert 1 == made.returncode
     assert "the recordings contradict each other" in made.stderr
@@ -301,11 +385,11 @@ def test_recordings_that_are_not_signed(shop: Project) -> None:
         path.unlink()
     files = sorted((shop.folder / "tests").glob("*.jsonl"))
     named = [word for path in files for word in ("--runs", str(path.relative_to(shop.folder)))]
-    refused = shop.koi("freeze", "orders.koi", "Desk.place", *named)
+    refused = shop.koi("freeze", "orders.koi", "Desk.place", "--yes", *named)
 
     assert 1 == refused.returncode
     assert "`--trust` takes it all the same" in refused.stderr
-    assert 0 == shop.koi("freeze", "orders.koi", "Desk.place", *named, "--trust").returncode
+    assert 0 == shop.koi("freeze", "orders.koi", "Desk.place", "--yes", *named, "--trust").returncode
 
 
 @pytest.mark.parametrize(
@@ -341,7 +425,172 @@ def test_a_plan_of_a_handler_that_is_gone(frozen: Project) -> None:
 def test_a_plans_folder_that_cannot_be_written(shop: Project) -> None:
     """A file in the place of the folder is one clear message."""
     Path(shop.folder / "plans").write_text("")
-    made = shop.koi("freeze", "orders.koi", "Desk.place")
+    made = shop.koi("freeze", "orders.koi", "Desk.place", "--yes")
 
     assert 1 == made.returncode
     assert "the plan cannot be written" in made.stderr
+
+
+LETTERS = """
+    role Clerk { can execute }
+    skill Files {
+      export function keep(content: string) { affordance "Keeps a text." console.log(content) return content.length }
+    }
+    agent Desk : Clerk {
+      uses skill Files
+      on place(args: { name: string, pieces: int }) {
+        playbook "Have Files keep a letter to {{args.name}} with the pieces."
+      }
+    }
+    run Desk.place()
+"""
+
+
+def test_a_plan_fills_code_in(project: Project) -> None:
+    """In code of a model nothing but results is a name; what recordings have explained is, also in a replay."""
+    project.write("orders.koi", LETTERS)
+    for name, pieces in (("Ada", 7), ("Grace", 12), ("Alan", 5), ("Barbara", 31), ("Bo", 2)):
+        content = f"Dear {name},\nyou have {pieces} pieces."
+        said = [{"batch": [{"intent": "keep", "content": content}, {"intent": "return"}]}]
+        assert 0 == place(project, {"name": name, "pieces": pieces}, said).returncode
+    frozen = project.koi("freeze", "orders.koi", "Desk.place", "--yes")
+
+    assert 0 == frozen.returncode, frozen.stderr
+    assert "${args.name},\\nyou have ${args.pieces}" in (project.folder / PLAN).read_text("utf-8")
+    done = project.koi("run", "--record", "orders.koi", "--args", json.dumps({"name": "Zoe", "pieces": 9}))
+    assert (0, "Dear Zoe,\nyou have 9 pieces.\n") == (done.returncode, done.stdout), done.stderr
+    again = project.koi("replay", "last", "--quiet")
+    assert (0, True) == (again.returncode, again.stderr.endswith("nothing is different\n")), again.stderr
+
+
+COUNT = """
+    role Clerk { can execute }
+    agent Desk : Clerk {
+      on count(args: { items: array<string> }) { playbook "Print how many items there are." }
+    }
+    run Desk.count()
+"""
+
+
+def test_what_a_plan_hands_over_is_recorded_without_plans(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A plan that never saw one item leaves it to the model, and such a call is no recording."""
+    project.write("count.koi", COUNT)
+    monkeypatch.chdir(project.folder)
+    for items in (["a", "b"], ["c", "d", "e"], ["f", "g", "h", "i"]):
+        printed = {"intent": "print", "message": f"{len(items)} items"}
+        project.write("answers.json", json.dumps([{"batch": [printed, RETURN]}]))
+        words = ("run", "count.koi", "--answers", "answers.json", "--args", json.dumps({"items": items}))
+        assert exit_code_of(*words) == 0
+    assert project.koi("freeze", "count.koi", "Desk.count", "--yes").returncode == 0
+    project.write("answers.json", json.dumps([{"batch": [{"intent": "print", "message": "1 item"}, RETURN]}]))
+    ran = project.koi("run", "count.koi", "--answers", "answers.json", "--args", '{"items": ["z"]}')
+
+    assert "1 item\n" == ran.stdout
+    assert (
+        "its plan had handed over" in project.koi("freeze", "count.koi", "Desk.count", "--yes", "--runs", "last").stderr
+    )
+
+
+CLASSIFY = """
+    role Clerk { can execute }
+    agent Desk : Clerk {
+      on sort(args: { text: string }) { playbook "Classify the text as spam or ham." }
+    }
+    run Desk.sort()
+"""
+
+
+@pytest.fixture
+def sorted_texts(project: Project, monkeypatch: pytest.MonkeyPatch) -> Project:
+    """A project with recordings of a handler that came to the same each time."""
+    project.write("sort.koi", CLASSIFY)
+    project.write("answers.json", '[{"batch": [{"intent": "print", "message": "ham"}, {"intent": "return"}]}]')
+    monkeypatch.chdir(project.folder)
+    for text in ("I am glad", "what joy", "great day", "so fun", "lovely"):
+        words = ("run", "sort.koi", "--answers", "answers.json", "--args", json.dumps({"text": text}))
+        assert exit_code_of(*words) == 0
+    return project
+
+
+def test_a_word_that_nobody_has_confirmed_is_not_frozen(sorted_texts: Project) -> None:
+    """Where nobody can be asked the message says what to type; what was typed stands in the plan."""
+    refused = sorted_texts.koi("freeze", "sort.koi", "Desk.sort", "--yes")
+    made = sorted_texts.koi("freeze", "sort.koi", "Desk.sort", "--yes", "--fixed", "ham")
+
+    assert "`message` of `print` was always `ham`, and the playbook names `ham` as one of several" in refused.stderr
+    assert "type `koi freeze … --fixed ham --yes`" in refused.stderr
+    assert "in doubt:\n  ? `message` of `print` was always `ham`" in refused.stdout
+    assert "    message: ham   (always so)\n" in made.stdout
+    assert ("ham",) == read_plan(sorted_texts.folder / "plans/Desk.sort.json").confirmed
+    assert "Desk.sort: holds\n" == sorted_texts.koi("freeze", "sort.koi", "--check").stdout
+
+
+def test_no_plan_is_written_that_nobody_has_confirmed(shop: Project) -> None:
+    """Where nobody can be asked it is shown, and the message says what to type."""
+    refused = shop.koi("freeze", "orders.koi", "Desk.place")
+
+    assert (1, SHOWN.rpartition("Desk.place: ")[0]) == (refused.returncode, refused.stdout)
+    assert "nobody has said that its plan does what the playbook says" in refused.stderr
+    assert "type `koi freeze … --yes`" in refused.stderr
+    assert not (shop.folder / PLAN).exists()
+
+
+@pytest.mark.parametrize("words", [(), ("--yes",)])
+def test_the_person_at_the_terminal_confirms(sorted_texts: Project, words: tuple[str, ...]) -> None:
+    """An empty line is a no, after which nothing is written; what is in doubt is asked about all the same."""
+    python, *words_of_koi = forks.koi("freeze", "sort.koi", "Desk.sort", *words)
+    folder, environment = sorted_texts.folder, {**sorted_texts.environment, "NO_COLOR": "1"}
+    options = {"cwd": str(folder), "env": environment, "encoding": "utf-8", "timeout": LIMIT_S}
+    for typed, code in (("", 1), ("y", 0)):
+        with pexpect.spawn(python, words_of_koi, **options) as child:
+            child.expect_exact("and the playbook names `ham` as one of several (5 of 5 recordings)")
+            child.expect_exact("Does this do what the playbook says for every payload of this form? [y/N]")
+            child.sendline(typed)
+            child.expect(pexpect.EOF)
+        assert (code, not code) == (child.exitstatus, (folder / "plans/Desk.sort.json").exists())
+    assert ("ham",) == read_plan(folder / "plans/Desk.sort.json").confirmed
+
+
+def test_a_plan_is_shown_with_its_conditions_and_checks() -> None:
+    """Indented, with the form of what it goes on with."""
+    look = {"intent": "desk::look", "id": "s1", "data": {"names": ["${args.a}", 7], "more": {}}}
+    fits = {"kinds": ["number"], "never": 1, "whole": True}
+    checks = [{"intent": "expect", "of": "${args.n}", "as": "args.n", "fits": fits}]
+    shell = [
+        {"intent": "expect", "of": ["${args.a}"], "as": "command", "fits": {"shell": ["word"]}},
+        {"intent": "shell", "command": "rm ${args.a}\nls"},
+    ]
+    branch = {"intent": "if", "condition": "args.n > 4", "then": shell, "else": [{"intent": "return", "data": False}]}
+
+    assert [
+        "only with args.n: number, whole, never 1",
+        "desk::look (s1)",
+        "  data.names.0: ${args.a}",
+        "  data.names.1: 7   (always so)",
+        "  data.more: {}   (always so)",
+        "if args.n > 4:",
+        "  only with plain words in `command`",
+        "  shell",
+        '    command: "rm ${args.a}\\nls"',
+        "otherwise:",
+        "  return",
+        "    data: false   (always so)",
+    ] == list(describe_actions([*checks, look, branch], ""))
+    assert [
+        'args.a?: text, one of ["x", "y"]',
+        "args.b: list of 2",
+        "args.b[]: number, not below 0",
+        "args.c: always null",
+    ] == list(
+        describe_form(
+            {
+                "fields": {
+                    "a": {"kinds": ["text"], "empty": True, "among": ["x", "y"]},
+                    "b": {"items": {"kinds": ["number"], "from": 0}, "empty": False, "length": 2},
+                    "c": {"is": None},
+                },
+                "optional": ["a"],
+            },
+            "args",
+        )
+    )

@@ -58,6 +58,7 @@ PLAN = FrozenPlan("Desk.place", "orders.koi", ("r1",), {}, {}, [{"intent": "retu
         (json.dumps({**PLAN.as_data(), "actions": []}), "was changed by hand"),
         ("{", "is no plan that this version of Koi reads"),
         ("[1]", "is no plan that this version of Koi reads"),
+        (json.dumps({"koi_plan": 1}), "was made by an earlier version of Koi; freeze it again"),
         (json.dumps({"koi_plan": 99}), "is no plan that this version of Koi reads"),
         ("x" * 2_000_000, "is no plan that this version of Koi reads"),
     ],

@@ -28,6 +28,12 @@ def explained(args: list[dict[str, Any]], targets: list[float], playbook: str = 
     [
         ([{"a": 3, "b": 40}, {"a": 17, "b": 5}, {"a": 8, "b": 90}], [43, 22, 98], "args.a + args.b"),
         ([{"a": 3, "b": 40}, {"a": 17, "b": 5}, {"a": 8, "b": 90}], [6, 34, 16], "args.a * 2"),
+        ([{"a": 3}, {"a": 17}, {"a": 8}], [9, 289, 64], "args.a * args.a"),
+        (
+            [{"all": 90, "n": 4, "each": 7}, {"all": 31, "n": 3, "each": 5}, {"all": 70, "n": 11, "each": 6}],
+            [62, 16, 4],
+            "args.all - (args.each * args.n)",
+        ),
         ([{"n": [4, 8, 1]}, {"n": [90]}, {"n": [1, 2]}], [3, 1, 2], "args.n.length"),
         ([{"n": [4, 8]}, {"n": [90]}, {"n": [1, 2, 3]}], [12, 90, 6], "args.n.reduce((sum, each) => sum + each, 0)"),
     ],
@@ -43,6 +49,22 @@ def test_amounts_are_rounded() -> None:
 
     assert [] == ambiguities
     assert "Math.round((args.rows.reduce((sum, each) => sum + each.price * each.count, 0)) * 100) / 100" == shown
+
+
+@pytest.mark.parametrize(
+    ("targets", "one", "other"),
+    [
+        ([9, 49, 144], "args.deep * args.deep", "args.deep * args.wide"),
+        ([6, 14, 24], "args.deep * 2", "args.wide * 2"),
+        ([90, 343, 1152], "(args.deep * args.tall) * args.deep", "(args.tall * args.wide) * args.deep"),
+    ],
+)
+def test_a_number_with_itself_is_an_explanation(targets: list[float], one: str, other: str) -> None:
+    """A product of two that were always equal may be the square of either."""
+    args = [{"deep": size, "wide": size, "tall": tall} for size, tall in ((3, 10), (7, 7), (12, 8))]
+    _, (ambiguity,) = explained(args, targets)
+
+    assert {one, other} == {ambiguity.one, ambiguity.other}
 
 
 def test_two_numbers_that_were_always_equal_are_ambiguous() -> None:
