@@ -6,6 +6,7 @@ import asyncio
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -17,7 +18,15 @@ from koi_lang.llm.cards import CARDS
 from koi_lang.llm.connection import INTERFACES, TRANSPORTS, Provider, ProviderConnection, Secret
 from koi_lang.llm.fallback import fallback
 from koi_lang.llm.layers import OnEvent, ignore_event
-from koi_lang.llm.local_servers import ADDRESS_VARIABLE, LOCAL, only_address, origin, read_address, unclear_model
+from koi_lang.llm.local_servers import (
+    ADDRESS_VARIABLE,
+    LOCAL,
+    has_host,
+    only_address,
+    origin,
+    read_address,
+    unclear_model,
+)
 from koi_lang.llm.messages import Adapter
 from koi_lang.llm.model_choice import ModelChoice, choose, written_choice
 from koi_lang.llm.model_list_cache import ModelListCache
@@ -108,12 +117,16 @@ def connect(
         SettingsError: `fallback` is not a list of models, or an option is of another kind.
     """
     around = around or ModelEnvironment()
-    models = [_model(each, key, on_note, around) for each in (options, *_alternatives(options))]
+    models = [_model(each, key, on_note, around) for each in (options, *alternatives(options))]
     return fallback(models, around.on_event) if len(models) > 1 else models[0]
 
 
-def _alternatives(options: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    """The options of each model in `fallback`, completed by those of the first model."""
+def alternatives(options: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """The options of each model in `fallback`, completed by those of the first model.
+
+    Raises:
+        SettingsError: it is not a list of models.
+    """
     listed = options.get("fallback") or []
     inherited = {name: options[name] for name in INHERITED if name in options}
     if isinstance(listed, list) and all(isinstance(each, (str, Mapping)) for each in listed):
@@ -122,8 +135,7 @@ def _alternatives(options: Mapping[str, Any]) -> list[Mapping[str, Any]]:
         first, address = written_choice(options), {"base_url": options.get("base_url")}
         return [(address if written_choice(address | each)[0] == first[0] else {}) | each for each in others]
     raise SettingsError(
-        "`fallback` of an `llm` block is not a list of models",
-        help='Write for example `fallback: ["anthropic/sonnet", "ollama/llama3.2"]`.',
+        "`fallback` is not a list of models", help='Give one such as `["anthropic/sonnet", "ollama/llama3.2"]`.'
     )
 
 
@@ -204,6 +216,7 @@ def connection_to(
         MissingKeyError: the provider needs a key that is not known, or an address.
     """
     provider = row or provider_named(choice.provider)
+    own = read_options(options)
     usual = key(f"{provider.name.upper()}_BASE_URL")
     base_url = options.get("base_url") or choice.base_url or usual
     value, model = key_of(provider, key), choice.model
@@ -225,9 +238,7 @@ def connection_to(
         Secret(value),
         model or usual_model,
         str(base_url) if base_url else None,
-        options.get("temperature"),
-        _max_tokens(options),
-        **read_body_options(options),
+        **own,
     )
 
 
@@ -262,17 +273,6 @@ def describe_server(connection: ProviderConnection, around: ModelEnvironment) ->
     )
 
 
-def _max_tokens(options: Mapping[str, Any]) -> int | None:
-    """The most tokens of an answer. Raises SettingsError when that is no number of them."""
-    most = options.get("max_tokens")
-    if most is None:
-        return None
-    if isinstance(most, bool) or not isinstance(most, (int, float)) or most < 1 or most % 1 != 0:
-        help = "Write for example `max_tokens: 4000`."
-        raise SettingsError(f"`max_tokens` of an `llm` block is no number of tokens: {most!r}", help=help)
-    return int(most)
-
-
 def _missing_key(provider: Provider) -> MissingKeyError:
     name = provider.keys[0]
     return MissingKeyError(
@@ -291,16 +291,22 @@ def _adapter(connection: ProviderConnection) -> SdkModel:
     return OpenAI(connection)
 
 
-def read_body_options(options: Mapping[str, Any]) -> dict[str, Any]:
-    """The options `effort`, `top_p`, `seed`, `extra_body`, `transport`, `interface` as fields of a connection.
+def read_options(options: Mapping[str, Any]) -> dict[str, Any]:
+    """The options that say how a model is asked, as fields of a connection; `base_url` and `cache` are checked alone.
 
     Raises:
         SettingsError: one of them is of another kind, or `extra_body` would replace what requests say themselves.
     """
-    effort = options.get("effort")
+    effort, address = options.get("effort"), options.get("base_url")
     if effort is not None and effort not in EFFORTS:
-        raise SettingsError(f"`effort` of an `llm` block cannot be {effort!r}", help=effort_help(effort))
+        raise SettingsError(f"`effort` cannot be {effort!r}", help=effort_help(effort))
+    if address and not (isinstance(address, str) and has_host(address)):
+        raise SettingsError(f"`base_url` cannot be {address!r}", help="Give one such as `http://127.0.0.1:8080/v1`.")
+    if not isinstance(options.get("cache") or False, bool):
+        raise SettingsError(f"`cache` cannot be {options['cache']!r}", help="Give `true` or `false`, without quotes.")
     return {
+        "temperature": _temperature(options.get("temperature")),
+        "max_tokens": _max_tokens(options.get("max_tokens")),
         "effort": effort or "",
         "top_p": _top_p(options.get("top_p")),
         "seed": _seed(options.get("seed")),
@@ -335,17 +341,31 @@ def _word(options: Mapping[str, Any], name: str, words: Sequence[str]) -> str | 
     """An option that is one of some words; None where it is not given."""
     given = options.get(name)
     if given is not None and given not in words:
-        listed = " or ".join(f'`{name}: "{each}"`' for each in words)
-        raise SettingsError(f"`{name}` of an `llm` block cannot be {given!r}", help=f"Write {listed}.")
+        listed = " or ".join(f'`"{each}"`' for each in words)
+        raise SettingsError(f"`{name}` cannot be {given!r}", help=f"Give {listed}.")
     return given
+
+
+def _temperature(given: Any) -> float | None:
+    if given is not None and (isinstance(given, bool) or not isinstance(given, (int, float)) or not 0 <= given < inf):
+        raise SettingsError(f"`temperature` cannot be {given!r}", help="Give a number from 0, such as 0.2.")
+    return given
+
+
+def _max_tokens(given: Any) -> int | None:
+    if given is None:
+        return None
+    if isinstance(given, bool) or not isinstance(given, (int, float)) or given < 1 or given % 1 != 0:
+        raise SettingsError(f"`max_tokens` cannot be {given!r}", help="Give a whole number of tokens, such as 4000.")
+    return int(given)
 
 
 def _top_p(given: Any) -> float | None:
     if given is None:
         return None
     if isinstance(given, bool) or not isinstance(given, (int, float)) or not 0 < given <= 1:
-        help = "Give a number above 0 and up to 1, such as `top_p: 0.9`."
-        raise SettingsError(f"`top_p` of an `llm` block cannot be {given!r}", help=help)
+        help = "Give a number above 0 and up to 1, such as 0.9."
+        raise SettingsError(f"`top_p` cannot be {given!r}", help=help)
     return float(given)
 
 
@@ -353,7 +373,7 @@ def _seed(given: Any) -> int | None:
     if given is None:
         return None
     if isinstance(given, bool) or not isinstance(given, (int, float)) or given % 1 != 0:
-        raise SettingsError(f"`seed` of an `llm` block cannot be {given!r}", help="Give a whole number: `seed: 7`.")
+        raise SettingsError(f"`seed` cannot be {given!r}", help="Give a whole number, such as 7.")
     return int(given)
 
 
@@ -367,8 +387,8 @@ def _extra_body(given: Any) -> Mapping[str, Any]:
         fields = None
     if not isinstance(fields, dict):
         help = 'Give an object of fields, such as `extra_body: { service_tier: "flex" }`.'
-        raise SettingsError("`extra_body` of an `llm` block is no object that JSON can hold", help=help)
+        raise SettingsError("`extra_body` is no object that JSON can hold", help=help)
     for name in fields:
         if name.lower() in RESERVED:
-            raise SettingsError(f"`extra_body` of an `llm` block may not have `{name}`", help=reserved_help(name))
+            raise SettingsError(f"`extra_body` may not have `{name}`", help=reserved_help(name))
     return fields

@@ -21,6 +21,15 @@ def is_address(name: str) -> bool:
     return name.lower().startswith(("http://", "https://"))
 
 
+def has_host(address: str) -> bool:
+    """Whether an address of the web names a host that can be reached."""
+    try:
+        parts = urlsplit(address)
+        return is_address(address) and address.isprintable() and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        return False
+
+
 def require_scheme(name: str, command: str) -> None:
     """Raise UsageError where somebody has written a host in place of the address of a server, for a `koi` command."""
     if (found := BARE_HOST.fullmatch(name)) is None:
@@ -37,12 +46,7 @@ def read_address(address: str) -> tuple[str, str]:
     Raises:
         UsageError: it is not an address.
     """
-    try:
-        parts = urlsplit(address)
-        has_host = bool(parts.hostname) and parts.port != 0
-    except ValueError:
-        has_host = False
-    if not has_host or not address.isprintable() or parts.query or parts.username is not None:
+    if not has_host(address) or (parts := urlsplit(address)).query or parts.username is not None:
         raise UsageError(f"`{address}` is not an address of a server", help=ADDRESS_HELP)
     path = parts.path.rstrip("/") or "/v1"
     return urlunsplit((parts.scheme.lower(), parts.netloc, path, "", "")), parts.fragment

@@ -37,6 +37,7 @@ STORING = 1.25  # what Anthropic and OpenAI take for a token that they are to re
 MILLION = 1_000_000
 # The date at the end of a name, and the version that Amazon adds: `-2025-08-07`, `-20250929-v1:0`.
 DATE = re.compile(r"([-@]20\d\d-?[01]\d-?[0-3]\d)?(-v\d+(:\d+)?)?$")
+WILDCARD = re.compile(r"[*[]")
 UNKNOWN = ModelCard("")
 # Providers whose models run on machines of the person, so that no token of them is paid for.
 FREE_PROVIDERS = ("local", "ollama")
@@ -76,8 +77,11 @@ def _first_fit(cards: Sequence[CardT], asked: Set[str]) -> CardT | None:
 
 def _fits(known: str, asked: Set[str]) -> bool:
     plain = known.replace(".", "-")
-    is_pattern = "*" in plain or "[" in plain
-    return plain in asked or (is_pattern and any(fnmatchcase(name, plain) for name in asked))
+    start = WILDCARD.split(plain, maxsplit=1)[0]
+    # Most names begin otherwise, so that their patterns need not be compiled.
+    return plain in asked or (
+        start != plain and any(name.startswith(start) and fnmatchcase(name, plain) for name in asked)
+    )
 
 
 def cost_usd(model: str, usage: Usage) -> float | None:

@@ -196,6 +196,8 @@ def _usage_in(part: Any, choice: Any) -> Usage | None:
 
 def _usage(usage: Any) -> Usage | None:
     """The usage; None for a missing or unreadable one."""
+    if usage is None:  # of all chunks but the last one
+        return None
     details = field(usage, "prompt_tokens_details")
     try:
         given, made = count(usage, "prompt_tokens"), count(usage, "completion_tokens")

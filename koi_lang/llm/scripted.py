@@ -118,9 +118,8 @@ def read_answers(path: Path) -> Answers:
     """
     try:
         text = path.read_text(encoding="utf-8-sig")
-        answers = (
-            [json.loads(line) for line in text.splitlines() if line.strip()] if _is_lines(path) else json.loads(text)
-        )
+        lines = [line for line in text.splitlines() if line.strip()]
+        answers = [json.loads(line) for line in lines] if path.suffix == ".jsonl" else json.loads(text)
     except (OSError, ValueError) as error:
         why = reason(error) if isinstance(error, OSError) else error
         raise SettingsError(f"cannot read the answers in `{path}`: {why}") from error
@@ -135,10 +134,6 @@ def require_answers(value: Any, name: str) -> Answers:
         f"`{name}` is not a list of answers",
         help="Write a JSON list, or an object with lists by a text of the playbook they are for.",
     )
-
-
-def _is_lines(path: Path) -> bool:
-    return path.suffix == ".jsonl"
 
 
 def _is_script(answers: Any) -> TypeGuard[Answers]:

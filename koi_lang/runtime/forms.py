@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import json
-import re
 from collections.abc import Awaitable, Callable, Mapping
 from contextvars import ContextVar
-from datetime import date, datetime, time
 from math import isfinite
 from typing import Any
 
@@ -22,14 +20,6 @@ MAX_FIELDS = 50
 YES, NO = ("yes", "y", "true"), ("no", "n", "false")
 # The form that the person is asked about just now, and the field of it.
 form_field: ContextVar[Mapping[str, Any] | None] = ContextVar("form_field", default=None)
-# What a value of a format must be; formats that are not here are met by any text.
-FORMATS: Mapping[str, Callable[[str], object]] = {
-    "date": date.fromisoformat,
-    "time": time.fromisoformat,
-    "date-time": datetime.fromisoformat,
-    "email": re.compile(r"[^@\s]+@[^@\s]+\.[^@\s]+").fullmatch,
-    "uri": re.compile(r"[a-z][a-z0-9+.-]*:\S+", re.IGNORECASE).fullmatch,
-}
 # Types as people call them.
 NAMES = {"string": "text", "integer": "whole number", "boolean": "yes or no"}
 # Stands for an answer that has no value of the type that is asked for.
@@ -159,14 +149,8 @@ def _number(given: str, *, whole: bool) -> Any:
 
 def _fits(value: Any, about: Mapping[str, Any]) -> bool:
     """Whether a value meets all conditions of its field; those that cannot be checked count as met."""
-    if isinstance(value, str) and (check := FORMATS.get(str(about.get("format")))) is not None:
-        try:
-            if check(value) is None:
-                return False
-        except ValueError:
-            return False
     try:
-        return not any(validation.Checks(about).problems(value))
+        return not any(validation.Checks(about, has_formats=True).problems(value))
     except ValueError:
         return True
 

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from koi_lang.runtime.replay.recorded_run import RecordedRun
     from koi_lang.runtime.routing.lexical import MeaningScores, Route, RouteMatch
     from koi_lang.settings import ProjectSettings
+    from koi_lang.system.interpolation import Evaluate
 
 
 class PhasesPort(Protocol):
@@ -139,8 +140,8 @@ class CallPort(Protocol):
     def results(self) -> list[ActionResult]:
         """The results of its actions, in order of completion."""
 
-    def check_result(self, data: Any) -> None:
-        """Refuse a result that is not of the declared type. Raises ActionError, or LimitReachedError at last."""
+    def take_result(self, data: Any) -> Any:
+        """A result of the declared type; `undefined` is none. Raises ActionError, or LimitReachedError at last."""
 
 
 class BlockPort(Protocol):
@@ -294,7 +295,7 @@ class ChangesPort(Protocol):
     def record(self, paths: Iterable[Path], agent: str = ...) -> AbstractAsyncContextManager[None]:
         """A context for an action that changes some paths and waits for nobody meanwhile."""
 
-    def watch(self, longest_s: float, agent: str = ...) -> AbstractAsyncContextManager[None]:
+    def watch(self, longest_s: float, agent: str = ..., *, confined: bool = ...) -> AbstractAsyncContextManager[None]:
         """A context for work that may change any file of the project, such as a command."""
 
 
@@ -452,7 +453,7 @@ class RunPort(Protocol):
     settings: ProjectSettings
     background: asyncio.TaskGroup
     redact: Callable[[str], str]
-    evaluate: Callable[[str, Mapping[str, Any]], Any]
+    evaluate: Evaluate
     debugger: DebuggerPort | None
 
     def halt(self, error: KoiError) -> NoReturn:

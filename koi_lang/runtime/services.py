@@ -15,6 +15,7 @@ from koi_lang.runtime.guards.permissions import NO_RESTRICTIONS, KeptRules, Rest
 from koi_lang.runtime.hooks.additions import NOTHING_ADDED, Additions
 from koi_lang.runtime.host import Host, SilentHost
 from koi_lang.settings import ProjectSettings
+from koi_lang.system.interpolation import Evaluate, ExpressionRules
 
 if TYPE_CHECKING:
     from koi_lang.runtime import command_sandbox, registry
@@ -43,10 +44,8 @@ else:
     servers = lazy_module("koi_lang.runtime.mcp.servers")
     sign_in = lazy_module("koi_lang.runtime.mcp.sign_in")
 
-Evaluate = Callable[[str, Mapping[str, Any]], Any]
 
-
-def _no_expressions(text: str, names: Mapping[str, Any]) -> Any:
+def _no_expressions(text: str, names: Mapping[str, Any], rules: ExpressionRules = ExpressionRules.LENIENT, /) -> Any:
     raise KoiError("expressions are not available in this run")
 
 
@@ -147,7 +146,13 @@ def make_registry(run: RunPort, services: Services) -> registry.KeptRegistry:
 def make_sandboxes(run: RunPort, services: Services) -> command_sandbox.CommandSandboxes:
     """The sandboxes of commands; whether they work is found out with the first command."""
     return command_sandbox.CommandSandboxes(
-        services.folder, services.settings, services.note_once, services.note, services.service
+        services.folder,
+        services.settings,
+        run.permissions.restrictions,
+        services.note_once,
+        services.note,
+        services.service,
+        is_bounded=services.is_served or services.service is not None,
     )
 
 

@@ -80,7 +80,7 @@ def mutations(draw: some.DrawFn) -> list[bytes]:
     return lines
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(mutations())
 def test_every_mutation_is_noticed_or_does_no_harm(lines: list[bytes]) -> None:
     """No entry is read that was not written; where one is missing, its place is named; repairing keeps all the rest."""

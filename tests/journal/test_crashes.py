@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import random
 import subprocess
-import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -58,10 +57,10 @@ def answer(n: int) -> object:
 
 
 @contextmanager
-def running(project: Project) -> Iterator[tuple[subprocess.Popen[bytes], Path]]:
+def running(project: Project) -> Iterator[tuple[forks.Command, Path]]:
     """A recorded run that has begun to act, with its journal; it is killed at the end."""
-    words = [sys.executable, "-m", "koi_lang", "run", "--record", "--answers", "answers.jsonl", "main.koi"]
-    process = subprocess.Popen(words, cwd=project.folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    words = ("run", "--record", "--answers", "answers.jsonl", "main.koi")
+    process = forks.Command(words, project.folder, project.environment)
     try:
         while not (project.folder / "marks").exists():
             assert process.poll() is None

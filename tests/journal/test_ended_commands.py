@@ -37,7 +37,11 @@ def is_gone(pid: int) -> bool:
         return True
 
 
-@pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 143), (signal.SIGHUP, 129), (signal.SIGINT, 130)])
+# Each with the exit code of who ends by it; only the last is nothing that can be dealt with.
+SIGNALS = [(signal.SIGTERM, 143), (signal.SIGHUP, 129), (signal.SIGINT, 130), (signal.SIGKILL, -9)]
+
+
+@pytest.mark.parametrize(("number", "code"), SIGNALS)
 def test_a_signal_ends_the_command_and_its_children(project: Project, number: signal.Signals, code: int) -> None:
     """No process is left behind; the journal says interrupted, and the run goes on from there."""
     project.write("main.koi", PROGRAM.replace("COMMAND", COMMAND))

@@ -12,7 +12,7 @@ import pytest
 from tests.journal.killing import RUN
 from tests.projects import Project
 
-SLICES = 21
+SLICES = 42
 PROGRAM = '''
     import effects from "./effects.py"
     role Boss { can delegate, can execute, can registry:write, can registry:read }
@@ -112,7 +112,7 @@ def test_a_run_killed_at_any_entry_is_resumed(building: Project, first: int) -> 
     outcomes = [json.loads(line) for line in done.stdout.splitlines()]
 
     assert (7, 7) == (sum(effects.values()), len(expected)), whole.stderr
-    assert len(outcomes) > 3, done.stderr
+    assert len(outcomes) > 1, done.stderr
     for outcome in outcomes:
         told = (outcome["lines"], outcome["err"])
         has_ended = not outcome["killed"] or "has ended well" in outcome["err"]

@@ -37,7 +37,7 @@ def given(koi: Commands, name: str, most: int | None = None) -> None:
     path.write_bytes(json.dumps(data).encode() + b"\n" + b"".join(lines[:most]))
 
 
-@pytest.mark.parametrize("name", ["code", "playbook", "values", "literals"])
+@pytest.mark.parametrize("name", ["code", "playbook", "values", "literals", "results", "texts"])
 def test_an_old_journal_is_replayed(old: Commands, name: str) -> None:
     """The program does what it did."""
     given(old, name)

@@ -10,6 +10,7 @@ import pytest
 from tests.cli.test_models import KEY
 from tests.cli.test_models import koi as outcome_of
 from tests.journal.commands import Commands
+from tests.journal.test_resume import say
 from tests.llm.server import ModelServer
 from tests.projects import Project
 
@@ -48,6 +49,37 @@ def test_a_run_that_its_budget_ended_goes_on(koi: Commands, low: str, high: str)
 
     assert (0, ["0", "1", "2"]) == (done.code, koi.lines("effects")), done.err
     assert 0 < begun < 3
+    assert "nothing is different" in koi("replay", "last").err
+
+
+CAUGHT = """
+role Worker { can execute }
+agent Counter : Worker {
+  on count(args: Json) { playbook "Count." }
+  on retried(args: Json) { playbook "Count." }
+  resilience "retried" { retry_max_attempts = 2, retry_delay = 1 }
+}
+agent Main : Worker {
+  on start() {
+    try { await Counter.count() } catch (error) { console.log(error.message) }
+    try { await Counter.retried() } catch (error) { console.log(error.message) }
+    console.log(await Counter.count())
+    console.log(await Counter.count())
+  }
+}
+run Main.start()
+"""
+
+
+def test_a_caught_limit_stays(koi: Commands) -> None:
+    """A call that a limit of turns has ended, and after which the run went on, does not go on with a higher one."""
+    end, three = {"intent": "return", "data": 7}, [say("1"), say("2"), say("3")]
+    failed = koi.record(CAUGHT, [*three, *three, end, *three, say("4"), end], "--max-turns", "3")
+    resumed = koi("resume", "last", "--max-turns", "9")
+    caught = [f"1\n2\n3\n`Counter.{name}` did not return within 3 turns\n" for name in ("count", "retried")]
+
+    assert (4, f"{''.join(caught)}7\n1\n2\n3\n") == (failed.code, failed.out)
+    assert (0, "4\n7\n") == (resumed.code, resumed.out), resumed.err
     assert "nothing is different" in koi("replay", "last").err
 
 

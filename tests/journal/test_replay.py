@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from koi_lang.runtime.journal.entries import line_of
+from koi_lang.testing import recorded as repeating
 from tests.cli.test_models import KEY
 from tests.cli.test_models import koi as outcome_of
 from tests.journal.commands import Commands, Done
@@ -214,9 +215,10 @@ run Main.go({})
 ENDED = re.compile("replayed: .*, nothing is different up to where the run was ended\n")
 
 
-def test_a_run_that_its_limit_of_time_has_ended(koi: Commands) -> None:
-    """The replay ends where the limit has ended the run, and says so."""
+def test_a_run_that_its_limit_of_time_has_ended(koi: Commands, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The replay ends where the limit has ended the run, however slow it is, and says so."""
     first = koi.record(ENDLESS, None, "--max-time", "0.3")
+    monkeypatch.setattr(repeating, "_limits", lambda journal: {"time": 0.001})
     same = koi("replay", "last")
 
     assert (4, 0, first.out) == (first.code, same.code, same.out), same.err

@@ -64,7 +64,7 @@ def of_all_lines(path: Path) -> RunSummary:
     return summary
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(
     some.lists(some.lists(entries(), min_size=1, max_size=EVERY * 2), min_size=1, max_size=3),
     some.sampled_from([HEADER, SESSION]),

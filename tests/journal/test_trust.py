@@ -25,6 +25,8 @@ from koi_lang.runtime.journal.entries import JournalEntry, line_of
 from koi_lang.runtime.journal.line_ends import Chain, Signer, parts, seal_line, unseal_line
 from koi_lang.runtime.journal.reader import read
 from koi_lang.runtime.journal.writer import Writer
+from koi_lang.sessions.trust import doubt_about, read_signed
+from koi_lang.settings import TRUST_VARIABLE
 from tests import forks
 from tests.journal.commands import Commands
 from tests.journal.conftest import HEADER, printed
@@ -92,6 +94,27 @@ def test_a_journal_of_another_folder(cut: Commands) -> None:
     shutil.copytree(cut.folder, other.folder)
 
     assert refused(other, "was not written on this machine in this folder")
+
+
+def test_a_service_key_that_came_with_the_folder(cut: Commands, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever made it can sign any journal as that of a service, so it does not count before the folder is trusted."""
+    key, path = b"k" * 32, cut.folder / ".koi" / "signing.key"
+    path.write_text(key.hex().upper())
+    path.chmod(0o600)
+    chain, run = Chain(Signer(key, "")), cut.journal.stem
+    lines = [unseal_line(line) for line in cut.journal.read_bytes().splitlines(keepends=True)]
+    lines[0] = lines[0].replace(b'"words":["run"', b'"words":["serve"')
+    cut.journal.write_bytes(b"".join(chain.sign(seal_line(line, run)) for line in lines))
+
+    def doubt() -> str:
+        return doubt_about(read_signed(cut.journal, cut.folder, print))
+
+    monkeypatch.delenv(TRUST_VARIABLE, raising=False)
+    assert "was not written on this machine in this folder, or was changed" == doubt()
+    monkeypatch.setenv(TRUST_VARIABLE, "1")
+    assert "" == doubt()
+    monkeypatch.delenv(TRUST_VARIABLE)
+    assert "" == doubt()  # from now on
 
 
 def added(head: bytes, lines: list[bytes], run: str, kind: str, **fields: Any) -> list[bytes]:

@@ -16,12 +16,11 @@ from typing import Any
 import pytest
 
 from koi_lang.errors import SettingsError
-from koi_lang.llm.answer_cache import with_answer_cache
+from koi_lang.llm.answer_cache import TextDisk, with_answer_cache
 from koi_lang.llm.connect import ModelEnvironment, connect
 from koi_lang.llm.connection import ProviderConnection, Secret
 from koi_lang.llm.messages import Adapter, Message, Request, StreamEnd, TextDelta, Usage
 from koi_lang.llm.providers import provider_named
-from koi_lang.llm.text_disk import TextDisk
 from tests.llm.flaky import REQUEST, Flaky, Listener, deltas_of, failing, heard
 from tests.llm.server import Answer, ModelServer
 

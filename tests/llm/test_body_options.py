@@ -82,7 +82,7 @@ def test_further_fields_stand_in_the_body(provider: str) -> None:
 @pytest.mark.parametrize("name", [*sorted(RESERVED), "Model", "MESSAGES"])
 def test_a_field_of_every_request_is_refused(name: str) -> None:
     """In any case of letters: some servers read names so."""
-    with pytest.raises(SettingsError, match=f"`extra_body` of an `llm` block may not have `{name}`"):
+    with pytest.raises(SettingsError, match=f"`extra_body` may not have `{name}`"):
         notes_of(provider="openai", extra_body={name: "x"})
 
 
@@ -101,12 +101,15 @@ def test_all_that_a_request_says_is_refused_or_kept(provider: str) -> None:
     [
         {"top_p": 0}, {"top_p": 1.5}, {"top_p": True}, {"top_p": "0.5"}, {"seed": 1.5}, {"seed": "7"}, {"seed": True},
         {"extra_body": []}, {"extra_body": "x"}, {"extra_body": {"a": object()}}, {"extra_body": {"a": float("nan")}},
+        {"temperature": "hot"}, {"temperature": float("nan")}, {"temperature": -3}, {"temperature": True},
+        {"max_tokens": 0}, {"max_tokens": float("inf")}, {"cache": "maybe"}, {"base_url": 3}, {"base_url": "not a url"},
+        {"base_url": "http://"}, {"transport": "post"},
     ],
 )  # fmt: skip
 def test_options_of_another_kind_are_refused(option: dict[str, Any]) -> None:
     """Options that come from code are looked at when the model is connected."""
     (name,) = option
-    with pytest.raises(SettingsError, match=f"`{name}` of an `llm` block"):
+    with pytest.raises(SettingsError, match=f"^`{name}` (cannot be|is no)"):
         notes_of(provider="openai", **option)
 
 

@@ -224,7 +224,7 @@ def test_a_fallback_may_be_a_name() -> None:
 @pytest.mark.parametrize("listed", ["anthropic/sonnet", [1], {"model": "sonnet"}])
 def test_a_fallback_is_a_list(listed: Any) -> None:
     """Anything else is told, with an example."""
-    with pytest.raises(SettingsError, match="`fallback` of an `llm` block is not a list of models"):
+    with pytest.raises(SettingsError, match="`fallback` is not a list of models"):
         connect({"provider": "scripted", "fallback": listed}, lambda name: "k")
 
 

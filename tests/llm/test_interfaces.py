@@ -83,10 +83,10 @@ def test_an_option_decides_and_an_address_is_asked_for_chats(options: dict[str, 
 
 def test_an_interface_that_does_not_exist_is_refused() -> None:
     """The sentence names those that do."""
-    with pytest.raises(SettingsError, match="`interface` of an `llm` block cannot be 'response'") as caught:
+    with pytest.raises(SettingsError, match="`interface` cannot be 'response'") as caught:
         interface_of(provider="openai", interface="response")
 
-    assert 'Write `interface: "chat"` or `interface: "responses"`.' == caught.value.help
+    assert 'Give `"chat"` or `"responses"`.' == caught.value.help
 
 
 @pytest.mark.parametrize(

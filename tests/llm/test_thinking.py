@@ -206,7 +206,7 @@ def test_an_effort_that_does_not_exist_is_refused(given: Any, near: str) -> None
     with pytest.raises(SettingsError) as caught:
         connect({"provider": "openai", "effort": given}, lambda name: "k")
 
-    assert f"`effort` of an `llm` block cannot be {given!r}" == caught.value.message
+    assert f"`effort` cannot be {given!r}" == caught.value.message
     assert f"{near}There are `none`, `low`, `medium` and `high`." == caught.value.help
 
 

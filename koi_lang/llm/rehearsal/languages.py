@@ -21,9 +21,9 @@ def get_phrase(name: str, language: str) -> Any:
 
 
 @cache
-def merge(name: str) -> dict[str, Any]:
+def merge(name: str, table: str = "anywhere") -> dict[str, Any]:
     """The words of all languages with their meanings."""
-    return {word: meant for words in read_languages()["anywhere"][name].values() for word, meant in words.items()}
+    return {word: meant for words in read_languages()[table][name].values() for word, meant in words.items()}
 
 
 @cache
@@ -33,9 +33,9 @@ def compile_words(text: str) -> re.Pattern[str]:
 
 
 @cache
-def compile_needs(name: str) -> re.Pattern[str]:
+def compile_needs(name: str, table: str = "needs") -> re.Pattern[str]:
     """The words of all languages by which a playbook needs something: `groups` of actions, or an action."""
-    words = "|".join(read_languages()["needs"][name].values())
+    words = "|".join(read_languages()[table][name].values())
     return re.compile(rf"\b(?:{words})\b", re.IGNORECASE)
 
 

@@ -10,6 +10,7 @@ from typing import Any
 from koi_lang.llm.messages import ActionResult, Task
 from koi_lang.llm.rehearsal.languages import compile_words
 from koi_lang.llm.rehearsal.values import Values
+from koi_lang.system.interpolation import USUAL_CODE
 
 # Fields of actions in which the runtime looks for no references.
 UNREAD = frozenset({"options", "instruction"})
@@ -94,7 +95,8 @@ class RehearsalState:
         if deed.action is None:
             return deed
         plain, literal = self.values.plain, self.values.literal
-        fields = {key: plain(item) if key in UNREAD else literal(item) for key, item in deed.action.items()}
+        as_is = UNREAD | USUAL_CODE
+        fields = {key: plain(item) if key in as_is else literal(item) for key, item in deed.action.items()}
         return replace(deed, action=fields)
 
     @property

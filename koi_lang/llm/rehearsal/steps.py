@@ -16,6 +16,7 @@ from koi_lang.llm.rehearsal.quoting import piece_of
 from koi_lang.llm.rehearsal.sentences import Sentence, sentences_of, without_lead
 from koi_lang.llm.rehearsal.state import STATE_UPDATES, UNREAD, ProposedAction, RehearsalState, UnclearSentenceError
 from koi_lang.llm.rehearsal.values import VALUE, code_of, has_value, without_references
+from koi_lang.system.interpolation import IMPLICIT_NAMES, USUAL_CODE
 
 # Importing these fills the table.
 FORMS = (dialog_forms, state_forms, delegation_forms, return_forms)
@@ -147,8 +148,6 @@ def _count(words: str, sentence: Sentence, scene: RehearsalState) -> int | None:
     return int(number) if number is not None and 0 <= number <= MAX_REPETITIONS else None
 
 
-# What the runtime knows by name beside the results of actions.
-KNOWN = frozenset({"args", "state", "iteration", "iterationIndex", "previousResult", "lastResult"})
 # Fields that say what is to be done.
 NAMING = frozenset({"intent", "actionType", "type", "id"})
 NESTED = frozenset({"actions", "then", "else", "otherwise"})
@@ -184,7 +183,7 @@ def fill_in(action: Mapping[str, Any], scene: RehearsalState, ids: frozenset[str
         UnclearSentenceError: it refers to something that nobody knows, or a value stands for something to do.
         NotYetKnownError: it refers to the result of a sentence whose action has been proposed and not executed yet.
     """
-    return _ActionWriter(scene, KNOWN | ids).action(action)
+    return _ActionWriter(scene, IMPLICIT_NAMES | ids).action(action)
 
 
 class _ActionWriter:
@@ -206,7 +205,7 @@ class _ActionWriter:
             return self._fill_nested(value)
         if key == "condition":
             return self._condition(value)
-        if key in UNREAD:
+        if key in UNREAD or key in USUAL_CODE:  # in code a backslash in front of what says nothing is one of its own
             return self._values.plain(self._fill_known(value))
         if key == "data" and isinstance(value, dict) and not has_data:
             return {self._values.put_in(name): self._field(name, item, has_data) for name, item in value.items()}
@@ -234,7 +233,10 @@ class _ActionWriter:
         if isinstance(value, str):
             return self._text(value)
         if isinstance(value, dict):
-            return {self._values.put_in(key): self._value(item) for key, item in value.items()}
+            return {
+                self._values.put_in(key): self._fill_known(item) if key in USUAL_CODE else self._value(item)
+                for key, item in value.items()
+            }
         return [self._value(item) for item in value] if isinstance(value, list) else value
 
     def _text(self, text: str) -> Any:

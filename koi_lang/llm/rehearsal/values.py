@@ -8,15 +8,13 @@ import secrets
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from koi_lang.system.interpolation import Interpolation, Part
+from koi_lang.system.interpolation import HOLE, OPENING, Interpolation, Part
 
 # Marks are made of noncharacters, which no text has by accident; \ufde0 to \ufdef are the digits of their numbers.
 INTERNAL = re.compile("[\ufdd0-\ufdef]")
 VALUE = "\ufdd0[\ufde0-\ufdef]+\ufdd1"
 _VALUE = re.compile(VALUE)
 _IN_CODE = {ord(character): f"\\u{ord(character):04x}" for character in "${}"}
-# What the runtime takes for a reference, as `runtime.playbook.holes` says it.
-REFERENCE = re.compile(r"\$\{[^{}]+\}|\{\{[^{}]+\}\}")
 # In front of a reference a backslash makes it plain text, and two stand for one.
 ONE, TWO = "\\", "\\\\"
 MAX_SHOWN_CHARS = 60
@@ -97,17 +95,23 @@ def without_references(parts: Iterable[tuple[str, bool]]) -> str:
     """
     listed = list(parts)
     text = "".join(part for part, _ in listed)
-    if REFERENCE.search(text) is None:
+    if HOLE.search(text) is None:
         return text
     written = bytes(own for part, own in listed for _ in range(len(part)))
     done, pieces = 0, list[str]()
-    for found in REFERENCE.finditer(text):
+    while (found := HOLE.search(text, done)) is not None:
         start, end = found.span()
-        first = _first_backslash(text, start)
         own = all(written[start:end])
-        pieces += [text[done:first], *(ONE if own and at else TWO for at in written[first:start])]
-        pieces += [text[start:end] if own else ONE + text[start:end]]
-        done = end
+        starts = [start]
+        # A backslash behind another opening makes a reference of that one: `${{{x}}}` would become `${\{{x}}}`.
+        while not own and (before := starts[0] - OPENING) >= done:
+            if HOLE.match(text[before : starts[0]] + ONE + text[starts[0] :]) is None:
+                break
+            starts.insert(0, before)
+        first = _first_backslash(text, starts[0])
+        pieces += [text[done:first], *(ONE if own and at else TWO for at in written[first : starts[0]])]
+        pieces += [text[start:end]] if own else [ONE + text[at : at + OPENING] for at in starts]
+        done = end if own else start + OPENING
     return "".join([*pieces, text[done:]])
 
 

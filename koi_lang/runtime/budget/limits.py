@@ -155,12 +155,17 @@ class BudgetAccount:
         """Whose limits count: this call's and those of everybody around it."""
         return [spending.what for spending in self._all()]
 
-    def begin_turn(self) -> None:
-        """Count an answer of the playbook's model. Raises LimitReachedError if it is one too many, or too late."""
+    def begin_turn(self, *, had_ended: bool = False) -> None:
+        """Count an answer of the playbook's model. Raises LimitReachedError if it is one too many, or too late.
+
+        Args:
+            had_ended: whether an earlier part of the run has ended the call here, perhaps by a lower limit.
+        """
+        had_ended = had_ended and self.turns > 0
         self.turns += 1
         limits = self.budget
-        if limits.turns is not None and self.turns > limits.turns:
-            turns = "1 turn" if limits.turns == 1 else f"{limits.turns} turns"
+        if had_ended or (limits.turns is not None and self.turns > limits.turns):
+            turns = "1 turn" if self.turns == 2 else f"{self.turns - 1} turns"
             raise self.limit_error("turns", f"did not return within {turns}", "turns: N")
         for spending in self._all():
             if spending.left_s() == 0:

@@ -37,6 +37,8 @@ JUMP_BACKWARD = opcode.opmap.get("JUMP_BACKWARD")
 PATIENCE_S = 0.05
 # How long code may clean up, in `finally`, before it is cancelled once more.
 GRACE_S = 5.0
+# Longer limits never come, and are too long for the timers of some systems.
+MAX_LIMIT_S = 1e8
 PACKAGE = str(Path(os.path.abspath(__file__)).parents[2])
 # Code that computes and leaves nothing half done: what operators and built-in functions of programs become.
 COMPUTING = (os.path.join(PACKAGE, "js", ""), os.path.join(PACKAGE, "runtime", "destructuring.py"))
@@ -65,7 +67,7 @@ class CancelScope:
     """
 
     def __init__(self, limit_s: float | None = None) -> None:
-        self._due = inf if limit_s is None else monotonic() + limit_s
+        self._due = inf if limit_s is None or limit_s > MAX_LIMIT_S else monotonic() + limit_s
         self.caught: asyncio.CancelledError | None = None
         self._task: asyncio.Task[object] | None = None
         self._interrupted: dict[asyncio.Task[object], float] = {}

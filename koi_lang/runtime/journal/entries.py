@@ -44,6 +44,8 @@ if TYPE_CHECKING:
 
 # The second one has tags for values that JSON lacks.
 FORMAT, READABLE = 2, (1, 2)
+# The command line of a run that only words lessons.
+LESSON_WORDS = ("memory", "lessons")
 KINDS = {type: declared.journal_kind for type, declared in EVENTS.items() if not declared.is_transient}
 MAX_DEPTH = 200
 # Fields of entries that are given to the program again, and what tells which of these were not written down whole.

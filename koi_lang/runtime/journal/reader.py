@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+import re
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -18,6 +19,8 @@ from koi_lang.system.open_folders import STATE_FOLDER
 MAX_HEADER_BYTES = 1 << 20
 # How the line of an entry begins, and where its number ends at the latest.
 NUMBER, NUMBER_WITHIN = b'{"n":', 30
+# Behind its number and its time, which take some 40 bytes, it has its kind.
+KIND, KIND_WITHIN = re.compile(rb'"kind":"(\w+)"'), 120
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,16 +193,22 @@ def open_journal(path: Path, how: Literal["rb", "r+b"] = "rb") -> Iterator[Binar
         raise JournalError(f"`{path}` cannot be {done}: {reason(error)}") from error
 
 
-def lines(path: Path, behind: int = 0) -> Iterator[JournalLine]:
+def lines(path: Path, behind: int = 0, kinds: Collection[str] = ()) -> Iterator[JournalLine]:
     """The lines behind the header, one at a time. Raises JournalError.
 
     Args:
         behind: the number of an entry; those up to it are left out, as far as their lines begin with it.
+        kinds: of the entries that are wanted; lines that tell another one are left out unread. Empty for all.
     """
     with open_journal(path) as file:
         first = file.readline(MAX_HEADER_BYTES)
         header = header_of(first, path.name)
-        yield from _lines_in(file if behind < 1 else _skip_to(file, behind), header, first)
+        texts: Iterable[bytes] = file if behind < 1 else _skip_to(file, behind)
+        if kinds:
+            wanted = {None, *(kind.encode() for kind in kinds)}
+            read = ((text, KIND.search(text, 0, KIND_WITHIN)) for text in texts)
+            texts = (text for text, kind in read if (kind and kind[1]) in wanted)
+        yield from _lines_in(texts, header, first)
 
 
 def _skip_to(file: BinaryIO, behind: int) -> Iterator[bytes]:

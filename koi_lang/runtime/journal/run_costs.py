@@ -13,8 +13,7 @@ from koi_lang.events import PAID
 from koi_lang.runtime.journal.entries import Header, JournalEntry, entry_in, header_of
 from koi_lang.runtime.journal.journal_folder import JournalFolder
 from koi_lang.runtime.journal.line_ends import is_changed
-from koi_lang.runtime.journal.reader import MAX_HEADER_BYTES, open_journal
-from koi_lang.runtime.journal.summary import KIND_WITHIN
+from koi_lang.runtime.journal.reader import KIND_WITHIN, MAX_HEADER_BYTES, open_journal
 
 # Within texts of an entry the quotes are escaped, so that only names of fields look like this.
 MARK = re.compile(rb'"kind":"(?:%b)"' % b"|".join(kind.encode() for kind in PAID))

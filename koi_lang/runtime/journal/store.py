@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from itertools import filterfalse
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 from koi_lang.errors import JournalError
 from koi_lang.lazy import lazy_module
@@ -97,6 +97,43 @@ def find(folder: Path, run: str) -> Path:
         raise JournalError(f"there is no run `{run}`", help="`koi runs list` shows the runs of this folder.")
     several = ", ".join(f"`{path.stem}`" for path in found[:6])
     raise JournalError(f"`{run}` is the beginning of several runs", help=f"Write more of one of these: {several}.")
+
+
+def family_of(journal: Path, run: str) -> list[dict[str, Any]]:
+    """The runs that one goes on from or that go on from it, in their order, as `get_tree` gives them."""
+    headers = _headers(journal)
+    nodes = []
+    for id in sorted(_family(headers, run), key=lambda each: (headers[each].started, each)):
+        header = headers[id]
+        parent, entry = header.parent or (None, None)
+        node = {"run": id, "started": header.started, "program": header.program, "parent": parent, "entry": entry}
+        nodes.append(node)
+    return nodes
+
+
+def _headers(journal: Path) -> dict[str, Header]:
+    """The headers of all journals beside one, by the id of their runs; damaged ones are left out."""
+    headers: dict[str, Header] = {}
+    for path in journals(journal.parents[2]):
+        try:
+            header = read_header(path)
+        except JournalError:
+            continue
+        headers[header.run] = header
+    return headers
+
+
+def _family(headers: Mapping[str, Header], run: str) -> set[str]:
+    """The runs that are connected with one by branching."""
+    parents = {id: header.parent[0] for id, header in headers.items() if header.parent is not None}
+    family = {run}
+    while True:
+        kin = {id for id, parent in parents.items() if parent in family} | {
+            parents[id] for id in family & parents.keys()
+        }
+        if kin <= family:
+            return family & headers.keys()
+        family |= kin
 
 
 def is_running(path: Path) -> bool:

@@ -7,7 +7,6 @@ that hold none, of older versions, are read as a whole.
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
@@ -19,7 +18,7 @@ from koi_lang.runtime.journal.calls import is_session
 from koi_lang.runtime.journal.entries import LAST_CALL, TOTALS, Header, JournalEntry, entry_in, header_of
 from koi_lang.runtime.journal.history import RESUMED
 from koi_lang.runtime.journal.line_ends import is_changed
-from koi_lang.runtime.journal.reader import MAX_HEADER_BYTES, open_journal
+from koi_lang.runtime.journal.reader import KIND, KIND_WITHIN, MAX_HEADER_BYTES, open_journal
 from koi_lang.runtime.journal.store import is_running
 from koi_lang.runtime.journal.totals import AT_REST, CallEnd, RunUsage, UsageTotals
 
@@ -28,9 +27,6 @@ State = Literal["ok", "failed", "interrupted", "running"]
 UNFINISHED = ("interrupted", "failed")
 # What is read of the end first.
 END_BYTES = 1 << 12
-# A line that is read only for its kind has it behind its number and its time, which take some 40 bytes.
-KIND_WITHIN = 120
-KIND = re.compile(rb'"kind":"(\w+)"')
 # What a line with totals holds.
 MARK = f'"{TOTALS}":{{'.encode()
 TELLING = frozenset(

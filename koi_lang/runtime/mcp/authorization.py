@@ -14,6 +14,11 @@ from urllib.parse import parse_qs, parse_qsl, urlsplit
 import httpx2
 from mcp.client.auth import OAuthClientProvider
 from mcp.client.auth.exceptions import OAuthFlowError
+from mcp.client.auth.extensions.client_credentials import (
+    ClientCredentialsOAuthProvider,
+    PrivateKeyJWTOAuthProvider,
+    SignedJWTParameters,
+)
 from mcp.shared.auth import (
     AuthorizationCodeResult,
     OAuthClientInformationFull,
@@ -127,13 +132,16 @@ class Authorization(httpx2.Auth):
     where one was refused or a token has expired.
 
     Args:
-        client: a client that was registered by hand, `{ client_id, client_secret }`; empty to register one.
+        client: a client that was registered by hand, `{ client_id, client_secret }`; empty to register one. A
+            `client_id` that is an address describes the client. With `grant` and `issuer` no person signs in.
     """
 
     def __init__(self, name: str, url: str, client: Mapping[str, Any], around: SignInContext) -> None:
         self._name = name
         self._url = url
         self._client = client
+        client_id = str(client.get("client_id", ""))
+        self._description = client_id if client_id.startswith("https://") else None
         self._person, self._waits = around.person, around.waits
         self._known: Credentials | None = None
         self._has_agreed = False
@@ -155,7 +163,7 @@ class Authorization(httpx2.Auth):
             self._require_hope()
             request.headers.pop("Authorization", None)
             lacks_scope = response is not None and response.status_code == 403
-            if not newer.can_renew or lacks_scope:
+            if "grant" not in self._client and (not newer.can_renew or lacks_scope):
                 await self._agree(lacks_scope=lacks_scope)
             async with aclosing(self._signed_in(request, newer)) as outgoings:
                 async for outgoing in outgoings:
@@ -173,7 +181,7 @@ class Authorization(httpx2.Auth):
 
     async def _load(self) -> Credentials:
         known = Credentials.read(await asyncio.to_thread(self._person.sign_in.tokens.value, token_name(self._url)))
-        if self._client:
+        if self._client and self._description is None:
             known.client = _client_information(self._client)
         self._known = known
         self._learn(known)
@@ -187,7 +195,7 @@ class Authorization(httpx2.Auth):
             await asyncio.to_thread(self._person.sign_in.tokens.keep, token_name(self._url), known.to_json())
 
     def _learn(self, known: Credentials) -> None:
-        for name, secret in known.secrets().items():
+        for name, secret in {**known.secrets(), "PRIVATE_KEY": self._client.get("private_key")}.items():
             if secret:
                 self._person.sign_in.learn(f"{name} {secret[:6]} {self._url}", secret)
 
@@ -230,6 +238,9 @@ class Authorization(httpx2.Auth):
                 await self._save(known, provider.context.oauth_metadata)
 
     def _provider(self, known: Credentials, redirect: Loopback) -> OAuthClientProvider:
+        if "grant" in self._client:
+            return provider_for_client(self._url, self._client, known)
+
         async def lead(url: str) -> None:
             redirect.state = next(iter(parse_qs(urlsplit(url).query).get("state", [])), "")
             await self._lead(url)
@@ -238,7 +249,7 @@ class Authorization(httpx2.Auth):
             return await self._wait(redirect)
 
         metadata = OAuthClientMetadata.model_validate({"client_name": "Koi", "redirect_uris": [redirect.url]})
-        provider = OAuthClientProvider(self._url, metadata, known, lead, wait)
+        provider = OAuthClientProvider(self._url, metadata, known, lead, wait, client_metadata_url=self._description)
         provider.context.oauth_metadata = known.metadata
         if known.can_renew:
             provider.context.token_expiry_time = 1  # whatever it was: the token was refused, or is old
@@ -317,6 +328,30 @@ def _wants_sign_in(response: httpx2.Response) -> bool:
     """Whether a token is missing, refused, or not good enough."""
     wants_more = "insufficient_scope" in response.headers.get("www-authenticate", "")
     return response.status_code == 401 or (response.status_code == 403 and wants_more)
+
+
+def provider_for_client(url: str, client: Mapping[str, Any], known: Credentials) -> OAuthClientProvider:
+    """The sign-in of a client that acts for itself, with a secret or a private key."""
+    id, issuer = str(client["client_id"]), str(client["issuer"])
+    scope = client.get("scope")
+    if "client_secret" in client:
+        secret = str(client["client_secret"])
+        return ClientCredentialsOAuthProvider(url, known, id, secret, scope=scope, issuer=issuer)
+    signing = SignedJWTParameters(
+        issuer=id,
+        subject=id,
+        signing_key=str(client["private_key"]),
+        signing_algorithm=str(client.get("algorithm", "RS256")),
+    )
+    assertion = signing.create_assertion_provider()
+
+    async def sign(audience: str) -> str:
+        try:
+            return await assertion(audience)
+        except Exception as error:  # of the library, and of the one that it signs with
+            raise OAuthFlowError(f"its `private_key` cannot sign: {error}") from error
+
+    return PrivateKeyJWTOAuthProvider(url, known, id, sign, scope, issuer)
 
 
 def _client_information(client: Mapping[str, Any]) -> OAuthClientInformationFull:

@@ -1,4 +1,4 @@
-"""Options of the MCP servers that a program uses and does not declare, from the settings of the project."""
+"""Options of MCP servers: what they may hold, and those that the settings of a project describe."""
 
 from __future__ import annotations
 
@@ -7,15 +7,61 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from koi_lang.diagnostics import nearest
-from koi_lang.errors import SettingsError
+from koi_lang.diagnostics import SLIP_IN_FIVE, nearest
+from koi_lang.errors import AgentError, SettingsError
+from koi_lang.js.undefined import undefined
 from koi_lang.runtime.agents.declarations import Mcp
+from koi_lang.runtime.mcp.limits import limits_of
 from koi_lang.runtime.mcp.permissions import ServerAccess, rules_of
+from koi_lang.runtime.schema import problems
 from koi_lang.settings import ProjectSettings, fill_variables
-from koi_lang.settings.project import mcp_servers
+from koi_lang.settings.checks import suggest_key
+from koi_lang.settings.project import MCP_OPTIONS, TOML_FILE, mcp_servers, read_toml
 
 # The file that describes a server, and what it says.
 Description: TypeAlias = tuple[str, Mapping[str, Any]]
+STARTS = frozenset({"command", "url"})
+# Options of other programs in `.mcp.json` that are nearly called like ours.
+FOREIGN_OPTIONS = frozenset({"auth", "timeout", "timeoutMs"})
+TEXT = {"type": "string"}
+PROCESS = {
+    "type": "object",
+    "properties": {
+        "type": {"enum": ["stdio"]},
+        "command": TEXT,
+        "args": {"type": "array", "items": TEXT},
+        "env": {"type": "object"},
+        "cwd": TEXT,
+    },
+    "required": ["command"],
+}
+# A client that is registered by hand; with a `grant` it signs in without a person, at the issuer that it names.
+CLIENT = {"client_id": TEXT, "client_secret": TEXT}
+GRANTED = {
+    **CLIENT,
+    "private_key": TEXT,
+    "algorithm": TEXT,
+    "grant": {"const": "client_credentials"},
+    "issuer": TEXT,
+    "scope": TEXT,
+}
+OAUTH = {
+    "anyOf": [
+        {"type": "object", "properties": {**CLIENT, "grant": {"type": "null"}}, "required": ["client_id"]},
+        {"type": "object", "properties": GRANTED, "required": ["client_id", "grant", "issuer", "client_secret"]},
+        {"type": "object", "properties": GRANTED, "required": ["client_id", "grant", "issuer", "private_key"]},
+    ]
+}
+ADDRESS = {
+    "type": "object",
+    "properties": {
+        "type": {"enum": ["http", "streamable-http", "sse"]},
+        "url": TEXT,
+        "headers": {"type": "object"},
+        "oauth": OAUTH,
+    },
+    "required": ["url"],
+}
 
 
 def options_of(name: str, settings: ProjectSettings, user: str = "") -> Mapping[str, Any]:
@@ -27,16 +73,61 @@ def options_of(name: str, settings: ProjectSettings, user: str = "") -> Mapping[
         user: the agent or team that uses it, for the message when there is none.
 
     Raises:
-        SettingsError: nothing describes it, its description lacks a variable, or a file is broken.
+        SettingsError: nothing describes it, its description lacks a variable or cannot be meant, or a file is broken.
     """
     file, about = description_of(name, settings, user)
-    if not (settings.is_trusted or about.keys() & {"command", "url"}):
+    if not (settings.is_trusted or about.keys() & STARTS):
         help = "`koi trust` shows what the settings of the folder do, and has them count."
         raise SettingsError(f"the MCP server `{name}` in `{file}` does not count: its folder is not trusted", help=help)
     try:
-        return {key: _fill_variables(value, settings) for key, value in about.items()}
+        options = {key: _fill_variables(value, settings) for key, value in about.items()}
     except SettingsError as error:
         raise SettingsError(f"the MCP server `{name}` in `{file}`: {error.message}", help=error.help) from error
+    _require_meant(name, file, options)
+    if not options.keys() & STARTS:
+        complete_options(name, options)
+    return options
+
+
+def require_tables(settings: ProjectSettings) -> None:
+    """Raise SettingsError where a table `[mcp.NAME]` of `koi.toml` has options that cannot be meant."""
+    for name, about in read_toml(settings).get("mcp", {}).items():
+        _require_meant(name, TOML_FILE, about)
+
+
+def _require_meant(name: str, file: str, about: Mapping[str, Any]) -> None:
+    """Raise SettingsError for wrong options; without `command` and `url` they are rules for a server, or a part of one.
+
+    Servers of `.mcp.json` are described for other programs as well, which have options of their own.
+    """
+    for option in about.keys() - MCP_OPTIONS:
+        near = nearest(option, MCP_OPTIONS, alike=SLIP_IN_FIVE)
+        if file == TOML_FILE or (near is not None and option not in FOREIGN_OPTIONS):
+            why = f"the MCP server `{name}` in `{file}` has no option `{option}`"
+            raise SettingsError(why, help=suggest_key(option, MCP_OPTIONS))
+    try:
+        limits_of(name, about)
+        rules_of(name, about)
+        if about.keys() & STARTS:
+            complete_options(name, about)
+    except AgentError as error:
+        raise SettingsError(error.message, help=error.help) from error
+
+
+def complete_options(name: str, options: Mapping[str, Any]) -> dict[str, Any]:
+    """The options of a server that is to be reached, without those that are nothing.
+
+    Args:
+        options: `{command, args, env, cwd}`, or `{type, url, headers}`; the type is `http`, for older servers `sse`.
+
+    Raises:
+        AgentError: they describe no server.
+    """
+    given = {key: value for key, value in options.items() if value is not None and value is not undefined}
+    if wrong := list(problems(given, PROCESS if is_process(given) else ADDRESS)):
+        help = 'Declare `{ command, args }`, or `{ type: "http", url }`.'
+        raise AgentError(f"the MCP server `{name}` is not declared completely: {'; '.join(wrong)}", help=help)
+    return given
 
 
 def description_of(name: str, settings: ProjectSettings, user: str = "") -> Description:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from math import inf
 from typing import Any
 
 from koi_lang.errors import AgentError
@@ -31,7 +32,7 @@ def limits_of(name: str, options: Mapping[str, Any]) -> Limits:
     """The limits that the options of a server set. Raises AgentError for one that is no number above 0."""
     given = {key: options[key] for key in OPTIONS if options.get(key, undefined) not in (undefined, None)}
     for key, value in given.items():
-        if isinstance(value, bool) or not isinstance(value, (int, float)) or value <= 0:
+        if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 < value < inf:
             message = f"`{key}` of the MCP server `{name}` must be a number above 0, not {value!r}"
-            raise AgentError(message, help=f"Write `{key}: 600`, without a unit.")
+            raise AgentError(message, help="Write it without quotes and unit, such as 600.")
     return Limits(**{OPTIONS[key]: value for key, value in given.items()})

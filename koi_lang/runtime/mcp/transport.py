@@ -17,43 +17,19 @@ from mcp.types.methods import validate_server_result
 from mcp.types.version import MODERN_PROTOCOL_VERSIONS
 from pydantic import ValidationError
 
-from koi_lang.errors import REFUSED, AgentError
+from koi_lang.errors import REFUSED
 from koi_lang.js.conversions import text as text_of
 from koi_lang.js.undefined import undefined
 from koi_lang.redaction.redactor import is_secret
 from koi_lang.runtime.mcp.authorization import Authorization, SignInContext
-from koi_lang.runtime.mcp.configured import is_process
+from koi_lang.runtime.mcp.configured import complete_options, is_process
 from koi_lang.runtime.mcp.limits import Limits
 from koi_lang.runtime.mcp.process import ServerCommand, process_streams
 from koi_lang.runtime.mcp.stderr_tail import StderrTail
 from koi_lang.runtime.mcp.tools import mend_tool
-from koi_lang.runtime.schema import problems
 from koi_lang.settings import environment
 from koi_lang.system.certificates import certificates
 
-TEXT = {"type": "string"}
-PROCESS = {
-    "type": "object",
-    "properties": {
-        "type": {"enum": ["stdio"]},
-        "command": TEXT,
-        "args": {"type": "array", "items": TEXT},
-        "env": {"type": "object"},
-        "cwd": TEXT,
-    },
-    "required": ["command"],
-}
-OAUTH = {"type": "object", "properties": {"client_id": TEXT, "client_secret": TEXT}, "required": ["client_id"]}
-ADDRESS = {
-    "type": "object",
-    "properties": {
-        "type": {"enum": ["http", "streamable-http", "sse"]},
-        "url": TEXT,
-        "headers": {"type": "object"},
-        "oauth": OAUTH,
-    },
-    "required": ["url"],
-}
 NOT_FOUND = 404
 # The newest protocol whose results do not say of what kind they are.
 HANDSHAKE_VERSION = "2025-11-25"
@@ -90,11 +66,7 @@ def transport(
     Raises:
         AgentError: the options describe no server.
     """
-    given = {key: value for key, value in options.items() if value is not None and value is not undefined}
-    wrong = list(problems(given, PROCESS if is_process(given) else ADDRESS))
-    if wrong:
-        help = 'Declare `{ command, args }`, or `{ type: "http", url }`.'
-        raise AgentError(f"the MCP server `{name}` is not declared completely: {'; '.join(wrong)}", help=help)
+    given = complete_options(name, options)
     if is_process(given):
         return _process(given, limits, listener)
     return _address(given, limits, listener, _authorization(name, given, listener))

@@ -12,7 +12,7 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from koi_lang.errors import AgentError, JournalError, error_of
+from koi_lang.errors import AgentError, JournalError, error_of, reason
 from koi_lang.events import ActionEnded, CommandStarted
 from koi_lang.js.tagged_json import from_fields
 from koi_lang.runtime.guards.write_quota import count_bytes
@@ -38,6 +38,7 @@ class RunOutputs:
         self._known: dict[str, KeptOutput] = {}
         self._told: dict[str, dict[int, KeptOutput]] = {}
         self._writing = asyncio.Lock()
+        self._is_told = False
         sizes = self._files.sizes()
         self._last = max((*sizes, *_recorded_numbers(run)), default=0)
         self._room = MAX_RUN_BYTES - sum(sizes.values())
@@ -92,8 +93,11 @@ class RunOutputs:
                 await asyncio.to_thread(self._files.write, self._last, data)
             except FileExistsError:
                 continue
-            except OSError:
+            except OSError as error:
                 self._room += len(data)
+                if not self._is_told:
+                    self._is_told = True
+                    self._run.host.log(f"warning: long outputs are cut, since they cannot be kept: {reason(error)}")
                 return None
             return replace(about, number=self._last)
 

@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 # Of what the runtime tells models of its own accord; digests of requests in another form say nothing about a program.
-FORM = "6"
+FORM = "8"
 # Ends the form of requests to models that are told of one action after the other alone, with a number of its own.
 PLAIN = "p3"
 # The first one to which models could answer with `\${…}`, and with expressions from data as text.
 FIRST_WITH_LITERALS = 4
+# The first one in whose answers `${…}` fails where it cannot be computed.
+FIRST_WITH_FAILURES = 7
+# The first one in whose answers `null` is a result of its own; before, it was an empty object.
+FIRST_WITH_NULL = 8
+# The first one in whose answers code is text, whatever is called `args` or `state` in it.
+FIRST_WITH_CODE = 8
 
 
 def is_of_same_form(one: str, other: str) -> bool:
@@ -15,7 +21,7 @@ def is_of_same_form(one: str, other: str) -> bool:
     return one.partition("-")[0] == other.partition("-")[0]
 
 
-def has_literals(fingerprint: str) -> bool:
-    """Whether `${…}` could be plain text in the answer to a request that was recorded; before, it never was."""
+def form_number(fingerprint: str) -> int:
+    """The number of the form of a request; 0 where requests had none yet."""
     form = fingerprint.partition("-")[0].partition(PLAIN[0])[0]
-    return form.isdigit() and int(form) >= FIRST_WITH_LITERALS
+    return int(form) if form.isdigit() else 0

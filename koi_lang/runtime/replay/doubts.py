@@ -22,6 +22,10 @@ REASONS: Mapping[Why, str] = {
     "lost": "works on a Python object whose state is lost: calls that changed it are known and are not made again",
     "again": "was done in the run that this is a branch of",
 }
+HOW_TO_DECIDE = (
+    "Find out whether it took place, then write `koi resume` with the options as before and `--on-doubt retry`, which"
+    " does it again; `skip` lets it fail, and `result=JSON` tells what it gave."
+)
 
 
 @dataclass(frozen=True, slots=True)

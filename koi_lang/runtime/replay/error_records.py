@@ -7,8 +7,8 @@ from typing import Any, TypeVar
 
 from koi_lang import errors
 from koi_lang.errors import AgentError, KoiError, RequestError
-from koi_lang.js.errors import MADE, AggregateErrorValue, ErrorValue, caught, thrown
-from koi_lang.js.inspect_value import inspect
+from koi_lang.js.errors import MADE, AggregateErrorValue, ErrorValue, Thrown, caught, thrown
+from koi_lang.js.inspect_value import console_text, inspect
 from koi_lang.js.tagged_json import is_plain
 from koi_lang.runtime.replay.location import leaf_path
 
@@ -35,6 +35,13 @@ def as_koi_error(raised: BaseException) -> KoiError:
         return raised
     value = caught(raised)
     return AgentError(str(getattr(value, "message", None) or (value if isinstance(value, str) else inspect(value))))
+
+
+def thrown_text(error: ErrorValue | Thrown) -> str:
+    """The message of an error that code throws, special kinds with their name before it; any other value as printed."""
+    if isinstance(error, Thrown):
+        return console_text(error.value)
+    return f"{error.message if error.name == 'Error' else error}".strip() or "no message"
 
 
 def origin_of(raised: BaseException) -> list[str]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from koi_lang.events import HandlerEnded, HandlerFailed, HandlerStarted, ModelAsked
-from koi_lang.runtime.replay.digest_forms import has_literals
+from koi_lang.runtime.replay.digest_forms import FORM, form_number
 from koi_lang.runtime.replay.location import Location, Path, current_place
 from koi_lang.runtime.replay.policies import LIVE, ReplayPolicy
 
@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from koi_lang.runtime.journal.history import History
 
 NOTHING_PAID = (0, 0.0, 0)
+# For the replay of a run that was late.
+MIN_REPLAY_S = 10.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,12 +60,15 @@ class RecordedRun:
     def time_limit(self, limit_s: float | None) -> float | None:
         """The limit of the work at the current location in seconds, as it counts here; None for none.
 
-        In a replay only what took too long then does so now, however slow the machine is.
+        In a replay only what took too long then does so now, however slow the machine is. A whole run that was late is
+        ended where its record ends; it has some time to get there, unless it computes without an end.
         """
         if limit_s is None or self.policy.has_outside or self.history is None:
             return limit_s
         place = current_place()
-        return limit_s if self.history.was_late(() if place is None else place.path) else None
+        if not self.history.was_late(() if place is None else place.path):
+            return None
+        return limit_s if place is not None and place.path else max(limit_s, MIN_REPLAY_S)
 
     @property
     def is_settled(self) -> bool:
@@ -114,10 +119,10 @@ class RecordedRun:
         around = [path[:n] for n in range(1, len(path) + 1)]
         return not any(history.has(kind, outer) for outer in around for kind in (HandlerEnded.type, HandlerFailed.type))
 
-    def has_literals(self) -> bool:
-        """Whether `${…}` may be plain text in the answer to the next request at the current location."""
+    def answer_form(self) -> int:
+        """The form of the next request at the current location, which says how `${…}` in its answer is read."""
         asked = self.recall_request()
-        return asked is None or has_literals(str(asked.data.get("request", "")))
+        return int(FORM) if asked is None else form_number(str(asked.data.get("request", "")))
 
     def recall_request(self) -> JournalEntry | None:
         """The next request to a model at the current location, where one was recorded."""
@@ -125,6 +130,16 @@ class RecordedRun:
         if history is None or place is None:
             return None
         return history.find(ModelAsked.type, (*place.path, place.next_label("model")))
+
+    def had_ended(self) -> bool:
+        """Whether the playbook at the current location had failed behind its last recorded answer, and stays so."""
+        history, place = self._counting()
+        if history is None or place is None or self.policy.reopens_limits == "all" or self.policy.is_of_past:
+            return False
+        path = place.path
+        handler = path[:-1] if path[-1].startswith("attempt") else path
+        asks_again = history.has(ModelAsked.type, (*path, place.next_label("model")))
+        return not asks_again and history.has(HandlerFailed.type, handler)
 
     def accepts_request(self, action: Path) -> bool:
         """Whether a model may be asked for the target of an action: the record holds no decision."""

@@ -18,7 +18,7 @@ from koi_lang.runtime.concurrency.tasks import together
 from koi_lang.runtime.events import Events
 from koi_lang.runtime.guards.write_quota import require_quota
 from koi_lang.runtime.replay.calls import Effect, PythonCall, never
-from koi_lang.runtime.replay.doubts import Doubt
+from koi_lang.runtime.replay.doubts import HOW_TO_DECIDE, Doubt
 from koi_lang.runtime.replay.error_records import data_of, from_data
 from koi_lang.runtime.replay.location import Location, Path, current_place, enter, leaf_path
 from koi_lang.runtime.replay.ordering import DOUBT, END, LATE, CompletionOrder
@@ -29,10 +29,6 @@ if TYPE_CHECKING:
 
 
 T = TypeVar("T")
-HOW_TO_DECIDE = (
-    "Find out whether it took place, then say so: `koi resume --on-doubt retry` does it again, `skip` lets it fail,"
-    " `result=JSON` tells what it gave."
-)
 
 
 class NotRecordedError(KoiError):
@@ -300,7 +296,7 @@ class RunRecorder:
         if self._past is not None and self._past.fit is not None:
             self._halt(self._past.fit.fail(how))
         message = f"the program does something else than when it was recorded: {how}, at {' / '.join(path)}"
-        help = "Go on as a branch with `koi resume --branch`; the recorded run stays as it is."
+        help = "Give it the limits and models of then. `koi resume ID --branch` has a run go on as a branch of its own."
         self._halt(JournalError(message, help=help))
 
     # ------------------------------------------------------------ what is there at once
