@@ -15,7 +15,7 @@ from koi_lang.runtime.outside_calls import payload_of
 from koi_lang.sessions.held_call import HeldCall
 
 # A request to a model, in the handler that was called.
-OWN_PATH_LENGTH = 2
+OWN_PATH_LENGTH = 3
 
 
 class AgentCalls(Protocol):

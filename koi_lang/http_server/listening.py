@@ -33,6 +33,7 @@ BUSY = (
 )
 # By the package `websockets`, which uvicorn loads by this name.
 SOCKETS = "websockets-sansio"
+LOG = logging.getLogger("uvicorn.error")
 
 
 class PatientProtocol(H11Protocol):
@@ -137,6 +138,7 @@ async def serve_app(app: ASGIApp, address: Address, ready: Callable[[str], None]
         own = {"lifespan": "on", "timeout_graceful_shutdown": LEAVE_S, "server_header": False, "ws": SOCKETS}
         server = _Server(uvicorn.Config(app, log_config=None, http=PatientProtocol, **{**own, **config}))
         ready(f"http://{in_url(address.host)}:{port}")
+        LOG.addFilter(_is_no_refusal)
         await _serve(server, listener)
 
 
@@ -158,17 +160,21 @@ async def _serve(server: uvicorn.Server, listener: socket.socket) -> None:
         except asyncio.CancelledError:
             server.should_exit = True
             # Streams that are open last until they are cancelled, of which the library logs a traceback each.
-            log = logging.getLogger("uvicorn.error")
-            log.addFilter(_drop)
+            LOG.addFilter(_drop)
             try:
                 await serving
             finally:
-                log.removeFilter(_drop)
+                LOG.removeFilter(_drop)
             raise
 
 
 def _drop(record: logging.LogRecord) -> bool:
     return False
+
+
+def _is_no_refusal(record: logging.LogRecord) -> bool:
+    """Whether a record is not the error that the library logs after each WebSocket refused by an answer of HTTP."""
+    return record.msg != "ASGI callable returned without completing handshake."
 
 
 def _listening(address: Address) -> socket.socket:

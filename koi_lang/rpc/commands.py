@@ -86,6 +86,11 @@ def all_commands() -> Sequence[RpcCommand]:
     return list(_COMMANDS.values())
 
 
+def command_of_function(function: CommandFunction) -> RpcCommand:
+    """The command that a function carries out."""
+    return next(each for each in _COMMANDS.values() if each.function is function)
+
+
 def waits(message: Mapping[str, Any]) -> bool:
     """Whether the command that a message names is carried out behind those that take time."""
     found = _COMMANDS.get(str(message.get("type")))
@@ -122,6 +127,12 @@ async def carry_out(command: RpcCommand, session: Session, message: Mapping[str,
     if command.idle:
         session.require_idle()
     return await command.function(session, **{parameters[name]: value for name, value in fields.items()})
+
+
+def message_for(function: CommandFunction, *args: Any, **fields: Any) -> dict[str, Any]:
+    """The message of the command that is a function, with the arguments behind its session."""
+    given = list(inspect.signature(function).bind(None, *args, **fields).arguments.items())[1:]
+    return {"type": command_of_function(function).name, **{_field(name): value for name, value in given}}
 
 
 def _check(command: RpcCommand, fields: Mapping[str, Any]) -> None:

@@ -1,4 +1,4 @@
-"""Commands to a session: steer its call, pause it, end it, answer its requests, and change how it goes on."""
+"""Commands to a session: begin, steer, pause and end its calls, answer its requests, and change how it goes on."""
 
 from __future__ import annotations
 
@@ -7,26 +7,66 @@ from inspect import isawaitable
 from typing import Any, Literal, TypeAlias
 
 from koi_lang.diagnostics import suggestion
-from koi_lang.errors import KoiError
+from koi_lang.errors import KoiError, UntrustedJournalError
 from koi_lang.events import EffortChanged, ModelChanged, SessionNamed
 from koi_lang.rpc.commands import command
 from koi_lang.runtime.playbook.steering import PERSON
 from koi_lang.runtime.run import Run
-from koi_lang.sessions.calls import agent_named, compact_memory, message_with_images, say
-from koi_lang.sessions.client_host import APPROVAL, QUESTION
+from koi_lang.sessions import calls
+from koi_lang.sessions.calls import (
+    agent_named,
+    begin_main,
+    begin_message,
+    begin_named,
+    compact_memory,
+    message_with_images,
+    say,
+)
 from koi_lang.sessions.errors import SessionError
 from koi_lang.sessions.session import GRACE_S, Session
 from koi_lang.settings.efforts import AUTO
 
+# ---------------------------------------------------------------- beginning calls
+
+
+@command(waits=True)
+async def prompt(
+    session: Session,
+    message: str,
+    name: str = "",
+    streaming_behavior: Literal["steer", "follow_up", ""] = "",
+    images: list[Any] | None = None,
+) -> Any:
+    """Give a message to a handler, `Agent.event`, an agent or `.event`, as the text that it takes, else `args.message`.
+
+    Without a name it goes to the handler that was called last, else to that of `koi chat`. Images, each
+    `{"media_type", "data"}` with the bytes in base64, are shown to its model, and are `args.images`.
+    """
+    said = message_with_images(message, images)
+    if session.current_call is not None and streaming_behavior:
+        return say(session, said, streaming_behavior)
+    return begin_message(session, said, name).as_data()
+
+
+@command(idle=True)
+async def run_playbook(session: Session, name: str, args: Any = None) -> Any:
+    """Call a handler, `Agent.event`, with some arguments."""
+    return begin_named(session, name, args).as_data()
+
+
+@command(idle=True)
+async def run(session: Session) -> Any:
+    """Carry out the `run` statements of the program."""
+    return begin_main(session).as_data()
+
+
+command("continue", waits=True)(calls.continue_)
+
+
 # ---------------------------------------------------------------- talking
 
 
-@command()
-async def steer(
-    session: Session, message: str, agent: str = "", from_: str = PERSON, images: list[Any] | None = None
-) -> Any:
-    """Queue a message before the model's next request; for an agent, or for one without delegated work."""
-    return say(session, message_with_images(message, images), "steer", agent, from_)
+command()(calls.steer)
 
 
 @command()
@@ -67,18 +107,8 @@ async def set_follow_up_mode(session: Session, mode: Literal["one", "all"]) -> N
 # ---------------------------------------------------------------- holding and ending
 
 
-@command()
-async def pause(session: Session) -> Any:
-    """Have the next request to a model wait until `continue`."""
-    return {"paused": session.run.steering.pause()}
-
-
-@command()
-async def abort(session: Session) -> Any:
-    """End the call that is under way, with everything it started; gives the messages it will not hear any more."""
-    was_busy = session.current_call is not None or session.take_interrupted()
-    taken = await session.abort()
-    return {"aborted": was_busy, "queued": [note.as_data() for note in taken]}
+command()(calls.pause)
+command()(calls.abort)
 
 
 @command(idle=True)
@@ -97,21 +127,8 @@ async def quit(session: Session) -> Any:
 # ---------------------------------------------------------------- answering
 
 
-@command()
-async def approve(session: Session, request: str, decision: Literal["yes", "always", "no"], reason: str = "") -> None:
-    """Allow an `approval_request`, once or always, or deny it; models get the `reason` of a denial."""
-    session.client.settle(request, APPROVAL, decision, reason)
-
-
-@command()
-async def answer(session: Session, request: str, answer: str | None = None, cancelled: bool = False) -> None:
-    """Answer a `question`; `cancelled` says that nobody does."""
-    if answer is None and not cancelled:
-        raise SessionError(
-            "invalid_request", "`answer`: there is no answer", help="Send `answer`, or `cancelled`: true."
-        )
-    session.client.settle(request, QUESTION, None if cancelled else answer)
-
+command()(calls.approve)
+command()(calls.answer)
 
 # ---------------------------------------------------------------- how it goes on
 
@@ -182,3 +199,41 @@ async def set_session_name(session: Session, name: str) -> Any:
     session.named = name.strip()
     session.emit(SessionNamed(session.named))
     return {"name": session.named}
+
+
+# ---------------------------------------------------------------- earlier sessions
+
+
+@command(idle=True)
+async def resume_session(session: Session, session_: str, trust: bool = False) -> Any:
+    """Go on with a recorded session, by its id or the beginning of one; a call that was interrupted goes on, too.
+
+    With `trust` it may be one that this machine has not signed.
+    """
+    return await _reopen_session(session, session_, None, trusted=trust)
+
+
+@command(idle=True)
+async def branch(session: Session, entry: int, session_: str = "", trust: bool = False) -> Any:
+    """Go back to an entry of this session, or of another one, and go on in a journal of its own."""
+    if not session_ and session.journal is None:
+        raise SessionError("no_journal", "the session is not recorded", help="Start it without `--no-record`.")
+    return await _reopen_session(session, session_ or session.run.id, entry, trusted=trust)
+
+
+async def _reopen_session(session: Session, id: str, at: int | None, *, trusted: bool) -> dict[str, Any]:
+    try:
+        going = session.read_recorded(id, at, trusted)
+    except UntrustedJournalError as error:
+        help = "Look at it first; if you trust it, send `trust`: true."
+        raise SessionError("session_not_trusted", error.message, help=help) from error
+    except KoiError as error:
+        raise SessionError("session_not_found", error.message, help=error.help) from error
+    await session.renew(going)
+    call = None if session.current_call is None else session.current_call.id
+    return {
+        "session_id": session.run.id,
+        "name": session.named,
+        "calls": session.statistics.counts["calls"],
+        "call": call,
+    }

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping
+from contextlib import nullcontext
 from typing import Any
 
 from koi_lang.errors import KoiError, Outcome, capture
 from koi_lang.program.error_report import message as message_of
-from koi_lang.rpc import control, queries, start  # noqa: F401  (they fill the table)
-from koi_lang.rpc.commands import carry_out, command_of, is_aside, waits
+from koi_lang.rpc import control, queries  # noqa: F401  (they fill the table)
+from koi_lang.rpc.commands import carry_out, command_of, command_of_function, is_aside, waits
+from koi_lang.sessions.calls import Control, P, T
 from koi_lang.sessions.client_host import ANSWER_S, Message
 from koi_lang.sessions.errors import RefusalError, SessionError
 from koi_lang.sessions.held_call import HeldCall
@@ -59,6 +61,11 @@ class Dispatcher:
         """Begin a call, behind the commands that take time. Raises KoiError."""
         async with self._errand:
             return begin(self.session)
+
+    async def perform(self, function: Control[P, T], *args: P.args, **fields: P.kwargs) -> T:
+        """Carry out a control as its command is, for a caller in this process. Raises KoiError."""
+        async with self._errand if command_of_function(function).waits else nullcontext():
+            return await function(self.session, *args, **fields)
 
     def takes_time(self, message: Mapping[str, Any]) -> bool:
         """Whether the message behind this one should be read before it has been carried out."""

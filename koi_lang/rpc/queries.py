@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from koi_lang.errors import JournalError
 from koi_lang.llm.messages import Message
+from koi_lang.program.declarations import agent_fields
 from koi_lang.rpc.commands import all_commands, command
-from koi_lang.runtime.journal.entries import Header
-from koi_lang.runtime.journal.reader import lines, read_header
-from koi_lang.runtime.journal.store import journals
+from koi_lang.runtime.journal.reader import lines
+from koi_lang.runtime.journal.store import family_of
 from koi_lang.runtime.schema import signature_text
 from koi_lang.sessions.calls import agent_named
 from koi_lang.sessions.errors import SessionError
@@ -27,7 +26,9 @@ MAX_ENTRIES = 1000
 @command()
 async def list_agents(session: Session) -> Any:
     """The agents of the program with their handlers."""
-    return {"agents": [_agent(session, agent) for agent in session.ready.agents]}
+    working = {work.agent for work in session.run.steering.at_work}
+    agents = session.ready.agents
+    return {"agents": [{**agent_fields(each), "working": each.about.name in working} for each in agents]}
 
 
 @command()
@@ -53,33 +54,6 @@ async def get_available_models(session: Session, refresh: bool = False) -> Any:
     return {"models": await session.choice.available(refresh)}
 
 
-def _agent(session: Session, agent: Any) -> dict[str, Any]:
-    working = {work.agent for work in session.run.steering.at_work}
-    return {**agent_fields(agent), "working": agent.about.name in working}
-
-
-def agent_fields(agent: Any) -> dict[str, Any]:
-    """The description of an agent for a client."""
-    about = agent.about
-    teams = [team.name for team in about.teams()]
-    fields = {"name": about.name, "affordance": about.affordance, "role": about.role().name, "teams": teams}
-    fields["examples"] = list(about.examples)
-    return {**fields, "handlers": [_handler_fields(handler) for handler in about.handlers.values()]}
-
-
-def _handler_fields(handler: Any) -> dict[str, Any]:
-    return {
-        "name": handler.event,
-        "affordance": handler.affordance,
-        "playbook": handler.playbook,
-        "private": handler.private,
-        "takes": signature_text(handler.schema) if handler.schema else "",
-        "gives": "" if handler.result is None else handler.result.text,
-        "schema": dict(handler.schema),
-        "result": None if handler.result is None else dict(handler.result.schema),
-    }
-
-
 # ---------------------------------------------------------------- what goes on
 
 
@@ -93,7 +67,7 @@ async def get_state(session: Session) -> Any:
         "session_id": run.id,
         "session_name": session.named,
         "busy": call is not None,
-        "call": None if call is None else {"call": call.id, "name": call.name},
+        "call": None if call is None else call.as_data(),
         "at_work": works,
         "paused": steering.is_paused,
         "held": list(steering.held),
@@ -181,43 +155,6 @@ async def get_entries(session: Session, since: int = 0, limit: int = MAX_ENTRIES
 async def get_tree(session: Session) -> Any:
     """The runs that this session goes on from or that go on from it, each with the run and entry it branches off."""
     return {"current": session.run.id, "runs": family_of(_journal(session), session.run.id)}
-
-
-def family_of(journal: Path, run: str) -> list[dict[str, Any]]:
-    """The runs that one goes on from or that go on from it, in their order, as `get_tree` gives them."""
-    headers = _headers(journal)
-    family = sorted(_family(headers, run), key=lambda each: (headers[each].started, each))
-    return [_node(headers[each]) for each in family]
-
-
-def _headers(journal: Path) -> dict[str, Header]:
-    """The headers of all journals beside one, by the id of their runs; damaged ones are left out."""
-    headers: dict[str, Header] = {}
-    for path in journals(journal.parents[2]):
-        try:
-            header = read_header(path)
-        except JournalError:
-            continue
-        headers[header.run] = header
-    return headers
-
-
-def _family(headers: Mapping[str, Header], run: str) -> set[str]:
-    """The runs that are connected with one by branching."""
-    parents = {id: header.parent[0] for id, header in headers.items() if header.parent is not None}
-    family = {run}
-    while True:
-        kin = {id for id, parent in parents.items() if parent in family} | {
-            parents[id] for id in family & parents.keys()
-        }
-        if kin <= family:
-            return family & headers.keys()
-        family |= kin
-
-
-def _node(header: Header) -> dict[str, Any]:
-    parent, entry = header.parent or (None, None)
-    return {"run": header.run, "started": header.started, "program": header.program, "parent": parent, "entry": entry}
 
 
 def _journal(session: Session) -> Path:

@@ -7,9 +7,10 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, cast
 
 from koi_lang.errors import JournalError, KoiError
+from koi_lang.rpc.commands import message_for
 from koi_lang.rpc.dispatcher import refusal
 from koi_lang.runtime.concurrency.cancellation import start_detached
 from koi_lang.runtime.journal.entries import NOTHING
@@ -19,6 +20,7 @@ from koi_lang.service.feed import Feed, MessageView, Reader, Subscription, view_
 from koi_lang.service.live.addresses import is_there, socket_path
 from koi_lang.service.live.client import LiveClient, open_client
 from koi_lang.service.run_listing import RunListing, read_outcome
+from koi_lang.sessions.calls import Control, P, T
 from koi_lang.sessions.client_host import Message
 from koi_lang.sessions.errors import SessionError
 from koi_lang.sessions.messages import GreetingMessage, StateMessage
@@ -57,6 +59,9 @@ class RunHandle(Protocol):
 
     async def outcome(self, call: str | None = None) -> dict[str, Any]:
         """How the last call ended, or an earlier one by its id; see `read_outcome`. Raises JournalError."""
+
+    async def perform(self, control: Control[P, T], *args: P.args, **fields: P.kwargs) -> T:
+        """Carry out a control of its session, one of `sessions/calls.py`. Raises KoiError."""
 
     async def handle(self, message: Mapping[str, Any]) -> Message:
         """Carry out a command of `koi rpc` and give its response."""
@@ -144,6 +149,13 @@ class AttachedRun:
     async def outcome(self, call: str | None = None) -> dict[str, Any]:
         """How the last call ended, or an earlier one by its id. Raises JournalError."""
         return await asyncio.to_thread(read_outcome, self.journal, self.listing().usage.last_call, call)
+
+    async def perform(self, control: Control[P, T], *args: P.args, **fields: P.kwargs) -> T:
+        """Have a control carried out where the run is, as the command that it is there. Raises SessionError."""
+        response = await self.handle(message_for(control, *args, **fields))
+        if not response["success"]:
+            raise SessionError(response["error_code"], response["error"], help=response.get("help"))
+        return cast(T, response.get("data"))
 
     async def handle(self, message: Mapping[str, Any]) -> Message:
         """Have a command carried out where the run is, and give its response."""

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import os
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import asdict, dataclass, fields
 from typing import Any, Literal, TypeAlias
 
@@ -63,8 +64,17 @@ class DeliveryTable:
         )
         self._execute("create index if not exists deliveries_by_due on deliveries (state, due)")
 
-    def begin(self, now: float) -> None:
-        """Take over the deliveries of an earlier process, and forget old ones."""
+    def begin(self, now: float, addresses: Collection[str]) -> None:
+        """Take over the deliveries of an earlier process, and forget old ones.
+
+        Args:
+            addresses: those of the hooks; what waits for others, which may have come with the folder, is given up.
+        """
+        self._execute(
+            "update deliveries set state = 'failed', problem = 'no hook has this address' where state in ('waiting',"
+            " 'sending') and address not in (select value from json_each(?))",
+            (json.dumps([*addresses]),),
+        )
         self._execute("update deliveries set state = 'waiting', due = ? where state = 'sending'", (now,))
         self._execute("delete from deliveries where state in ('delivered', 'failed') and created < ?", (now - KEPT_S,))
 

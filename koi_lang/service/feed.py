@@ -234,7 +234,9 @@ class Subscription:
         self._feed = feed
         self._last = since
         self.view = view
-        # Entries up to now are read from the journal while others wait here; what both hold is told once.
+        # Entries up to the first one that waits here are read from the journal, which may hold more: behind that one
+        # transient messages have their places between entries. An entry that both hold is told once.
+        self._first: int | None = None
         self._waiting: deque[Numbered] = deque((None, message) for message in feed.current(view))
         self._size = sum(len(message) for _, message in self._waiting)
         self._news = asyncio.Event()
@@ -242,6 +244,7 @@ class Subscription:
 
     def add(self, item: Numbered) -> None:
         """Have the reader get a message."""
+        self._first = item[0] if self._first is None else self._first
         self._waiting.append(item)
         self._size += len(item[1])
         if self._size > MAX_UNREAD_BYTES:
@@ -294,6 +297,8 @@ class Subscription:
             nonlocal has_more
             page, size = list[Numbered](), 0
             for item in source:
+                if self._first is not None and item[0] is not None and item[0] >= self._first:
+                    break
                 page.append(item)
                 size += len(item[1])
                 if len(page) == PAGE or size > MAX_PIECE_BYTES:

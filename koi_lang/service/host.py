@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 from weakref import WeakValueDictionary
 
-from koi_lang.errors import JournalError, KoiError, ProgramChangedError
+from koi_lang.errors import JournalError, KoiError, ProgramChangedError, UntrustedJournalError
 from koi_lang.events import RunEnded
 from koi_lang.runtime.concurrency.tasks import together
 from koi_lang.runtime.journal import store as journals
@@ -43,7 +43,7 @@ from koi_lang.service.session_files import FileSpace, SpaceLimits, measure_files
 from koi_lang.service.slots import SessionSlots
 from koi_lang.service.spending import SpendingTable
 from koi_lang.service.store import Database, SessionRow, SessionTable
-from koi_lang.service.unfinished import find_unfinished, has_call
+from koi_lang.service.unfinished import find_unfinished, has_call, is_unfinished
 from koi_lang.service.users import User
 from koi_lang.service.watchdog import Watchdog
 from koi_lang.service.webhooks import Webhooks, webhooks_of
@@ -100,6 +100,7 @@ class SessionHost:
             SpaceLimits.of(settings.limits),
         )
         self._hosted: dict[str, HostedSession] = {}
+        self._has_gone_on = False
         self._sleepers = SleeperTable(database)
         self._waiting = self._sleepers.all()
         self.keyed, self._locks = IdempotencyTable(database), WeakValueDictionary[tuple[str, str], asyncio.Lock]()
@@ -212,6 +213,8 @@ class SessionHost:
         if run not in self._hosted:
             self._hosted[run] = self._make_session(row)
             self._hosted[run].feed.restore(self._waiting.get(run, ()))
+            if not self._has_gone_on and run not in self._waiting:
+                self._hosted[run].is_continuing = is_unfinished(self._hosted[run].feed.journal)
         return self._hosted[run]
 
     def _find_row(self, run: str) -> SessionRow | None:
@@ -304,10 +307,20 @@ class SessionHost:
         known = {program.name for program in self.programs if program.ready is not None}
         rows = {row.run: row for row in self._table.all(None) if row.program in known and row.run not in self._waiting}
         found = await asyncio.to_thread(find_unfinished, self.folder, list(rows))
-        return [run for run in found if await self._wake(rows[run])]
+        for run in found:
+            self._hosted.setdefault(run, self._make_session(rows[run])).is_continuing = True
+        errors = {run: await self._wake(self._hosted[run]) for run in found if run in self._hosted}
+        self._has_gone_on = True
+        for session in self._hosted.values():  # also those whose programs are not served any more
+            if session.is_continuing:
+                session.end_continuing()
+        if foreign := [run for run, error in errors.items() if isinstance(error, UntrustedJournalError)]:
+            text = f"interrupted sessions do not go on, such as `{foreign[0]}`: this service has not"
+            help = "`koi runs` lists them. If you trust this folder, agree with `koi trust` and start again."
+            self._limits.note(f"warning: {text} written their journals\n  = help: {help}")
+        return [run for run, error in errors.items() if error is None]
 
-    async def _wake(self, row: SessionRow) -> bool:
-        session = self._hosted.setdefault(row.run, self._make_session(row))
+    async def _wake(self, session: HostedSession) -> KoiError | None:
         try:
             await session.wake()
         except KoiError as error:
@@ -315,8 +328,10 @@ class SessionHost:
             if isinstance(error, ServiceError):
                 failure["code"] = error.code
             session.feed.tell(failure)
-            return False
-        return True
+            return error
+        finally:
+            session.end_continuing()
+        return None
 
     async def close(self) -> None:
         """Put all sessions to sleep; their open work continues when the service starts again."""

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Callable, Iterable, Mapping
-from contextlib import suppress
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
@@ -31,7 +31,7 @@ from koi_lang.service.run_hooks import RunHooks
 from koi_lang.service.run_listing import RESTING, RunListing, outcome_of, read_outcome
 from koi_lang.service.slots import SessionSlots
 from koi_lang.service.store import SessionRow, SessionTable
-from koi_lang.sessions.calls import agent_named
+from koi_lang.sessions.calls import Control, P, T, agent_named
 from koi_lang.sessions.client_host import Message
 from koi_lang.sessions.continuation import Continuation
 from koi_lang.sessions.earlier_session import read_recorded
@@ -115,6 +115,7 @@ class HostedSession:
         feed: what is told of it.
         used: when it was used last, in seconds of the loop's clock.
         misfit: where it does not fit its program as that is now; None where it does, or nobody has tried.
+        is_continuing: whether its call was under way when its process ended, and is about to go on in this one.
     """
 
     def __init__(
@@ -145,6 +146,7 @@ class HostedSession:
         # The version of the program that it was with last in this process, and one that it does not fit.
         self._version = self._misfit_version = ""
         self.misfit: ProgramChangedError | None = None
+        self.is_continuing = False
         self.used = asyncio.get_running_loop().time()
 
     @property
@@ -178,7 +180,7 @@ class HostedSession:
     def state(self) -> HostedState:
         """The state of the session."""
         if self._dispatcher is None:
-            return "waiting" if self.feed.requests else "asleep"
+            return "waiting" if self.feed.requests else "working" if self.is_continuing else "asleep"
         session = self._dispatcher.session
         if not session.is_open:
             return "failed"
@@ -199,6 +201,8 @@ class HostedSession:
         if state != self._told_state:
             self._told_state = state
             self.feed.tell(StateMessage(type="state", state=state))
+        if state == "idle":
+            self._limits.slots.tell_room()
 
     def greeting(self) -> GreetingMessage:
         """The first message to a follower."""
@@ -216,48 +220,59 @@ class HostedSession:
 
     async def handle(self, message: Mapping[str, Any]) -> Message:
         """Carry out a command of `koi rpc` and give its response; one that sleeps wakes first."""
-        self.used = asyncio.get_running_loop().time()
         if message.get("type") in OF_OTHER_RUNS:
             help = "Begin, branch and delete runs by requests of their own."
             told = SessionError("unknown_command", f"`{message['type']}` is no command of a session here", help=help)
             return refusal(told, message)
-        self._handling += 1
+        request = message.get("request") if message.get("type") in ANSWERING else None
         try:
-            dispatcher = await self.wake()
-            if message.get("type") in ANSWERING:
-                await self._wait_until_asked(dispatcher, message.get("request"))
-            failure = dispatcher.session.error
-            if isinstance(failure, ProgramChangedError):
-                raise misfit_error(self.id, failure)
-            response = await dispatcher.handle(message, lambda response: None)
+            async with self._in_use(request) as dispatcher:
+                response = await dispatcher.handle(message, lambda response: None)
         except KoiError as error:
             return refusal(error, message)
-        finally:
-            self._handling -= 1
-        if response.get("success") and message["type"] in ANSWERING:
-            self.feed.settle(message["request"])
+        if response.get("success") and request is not None:
+            self.feed.settle(str(request))
         if response.get("success") and message["type"] == "set_session_name":
             self.row = replace(self.row, title=response["data"]["name"][:MAX_TITLE_CHARS])
             self._limits.sessions.add(self.row)
-        self._note_state(response)
         return response
+
+    async def perform(self, control: Control[P, T], *args: P.args, **fields: P.kwargs) -> T:
+        """Carry out a control of its session; one that sleeps wakes first. Raises KoiError."""
+        request = fields.get("request")
+        async with self._in_use(request) as dispatcher:
+            result = await dispatcher.perform(control, *args, **fields)
+        if request is not None:
+            self.feed.settle(str(request))
+        return result
 
     async def begin_call(self, begin: BeginCall) -> HeldCall:
         """Begin a call in its run; one that sleeps wakes first. Raises KoiError."""
+        async with self._in_use() as dispatcher:
+            return await dispatcher.begin_call(begin)
+
+    @asynccontextmanager
+    async def _in_use(self, request: object = None) -> AsyncIterator[Dispatcher]:
+        """A context in which it is awake, and has asked a request that is answered now. Raises KoiError."""
         self.used = asyncio.get_running_loop().time()
         self._handling += 1
         try:
-            call = await (await self.wake()).begin_call(begin)
+            dispatcher = await self.wake()
+            if request is not None:
+                await self._wait_until_asked(dispatcher, request)
+            failure = dispatcher.session.error
+            if isinstance(failure, ProgramChangedError):
+                raise misfit_error(self.id, failure)
+            yield dispatcher
         finally:
             self._handling -= 1
         self._note_state({})
-        return call
 
     async def wait_for_rest(self, limit_s: float) -> None:
         """Wait until nothing is under way, or somebody is asked something, for so many seconds at most."""
         with suppress(TimeoutError):
             async with asyncio.timeout(limit_s):
-                while self.call is not None and not self.feed.requests:
+                while (self.call is not None or self.is_continuing) and not self.feed.requests:
                     self._news.clear()
                     await self._news.wait()
 
@@ -286,6 +301,12 @@ class HostedSession:
         self._news.set()
 
     # ------------------------------------------------------------ waking and sleeping
+
+    def end_continuing(self) -> None:
+        """Note that its call goes on by now, or does not go on."""
+        self.is_continuing = False
+        self._news.set()
+        self._note_state({})
 
     async def begin(
         self, opening: Opening, begin: BeginCall | None = None, edited: Path | None = None
@@ -431,7 +452,12 @@ class HostedSession:
     @property
     def is_at_rest(self) -> bool:
         """Whether it is awake and has nothing to do."""
-        return self.state == "idle" and not self._handling
+        return not self._handling and self.state == "idle"
+
+    @property
+    def is_waiting(self) -> bool:
+        """Whether it waits for a person."""
+        return self.state == "waiting"
 
     async def sleep_at_rest(self) -> None:
         """Have it sleep where it has nothing to do; a command that comes in between waits, and wakes it."""
@@ -486,7 +512,7 @@ class HostedSession:
         call = None if session is None else session.current_call
         agent, event, payload = (session.last if session is not None else None) or (None, "", None)
         return {
-            "call": None if call is None else {"call": call.id, "name": call.name},
+            "call": None if call is None else call.as_data(),
             "handler": None if agent is None else f"{agent.about.name}.{event}",
             "input": payload,
         }

@@ -8,9 +8,9 @@ from pathlib import Path
 
 from koi_lang.errors import JournalError
 from koi_lang.events import CallEnded, CallStarted
-from koi_lang.runtime.journal.reader import open_journal
+from koi_lang.runtime.journal.reader import KIND_WITHIN, open_journal
 from koi_lang.runtime.journal.store import path_of
-from koi_lang.runtime.journal.summary import KIND_WITHIN, summarise
+from koi_lang.runtime.journal.summary import summarise
 
 # Within texts of an entry the quotes are escaped, so that only names of fields look like this.
 CALLS = re.compile(rb'"kind":"(%b|%b)"' % (CallStarted.type.encode(), CallEnded.type.encode()))
@@ -18,10 +18,11 @@ CALLS = re.compile(rb'"kind":"(%b|%b)"' % (CallStarted.type.encode(), CallEnded.
 
 def find_unfinished(folder: Path, runs: Iterable[str]) -> list[str]:
     """The runs that neither go on nor have come to an end, and in which a call is under way."""
-    return [run for run in runs if _is_unfinished(path_of(folder, run))]
+    return [run for run in runs if is_unfinished(path_of(folder, run))]
 
 
-def _is_unfinished(path: Path) -> bool:
+def is_unfinished(path: Path) -> bool:
+    """Whether the run of a journal neither goes on nor has come to an end, and a call is under way in it."""
     try:
         return summarise(path).state == "interrupted" and has_open_call(path)
     except JournalError:  # one that cannot be read is looked at by who asks for it

@@ -192,7 +192,7 @@ class Webhooks:
     @asynccontextmanager
     async def sending(self) -> AsyncIterator[None]:
         """A context in which deliveries are sent; interrupted ones are repeated in the next one."""
-        self._table.begin(self._now())
+        self._table.begin(self._now(), {address for addresses in self._hooks.values() for address in addresses})
         async with together() as group:
             task = start_detached(group, self._send_all(group))
             try:

@@ -21,12 +21,13 @@ from koi_lang.runtime.a2a.member import EVENT, AgentAtHost
 from koi_lang.runtime.actions.lookup import actions_of
 from koi_lang.runtime.agents.agent import Agent
 from koi_lang.runtime.agents.declarations import Mcp, Role
-from koi_lang.runtime.guards.access_rules import EVERYTHING, rules_in
-from koi_lang.runtime.guards.permissions import ALL_COMMANDS, Restrictions, command_patterns
+from koi_lang.runtime.guards.access_rules import EVERYTHING, WantedAccess, rules_in
+from koi_lang.runtime.guards.permissions import Permission, Restrictions, command_patterns
+from koi_lang.runtime.guards.policy import Access, any_access
 from koi_lang.runtime.guidance.instructions import read_instructions, read_own_instructions
 from koi_lang.runtime.guidance.notes import note_folders
 from koi_lang.runtime.guidance.skill_folders import find_skills
-from koi_lang.runtime.mcp.configured import access_to
+from koi_lang.runtime.mcp.configured import access_to, require_tables
 from koi_lang.runtime.mcp.permissions import allowed_patterns, model_permission
 from koi_lang.runtime.mcp.remote import RemoteAgent
 from koi_lang.runtime.narrowing import narrowed_to
@@ -50,6 +51,7 @@ def audit(file: str, options: RunOptions) -> list[dict[str, Any]]:
         KoiError: the program has errors, or `koi.toml` is broken.
     """
     module = loader.load(file)
+    require_tables(options.settings)
     allow, restrictions = options.allowed_here, options.restrictions_here
     run = run_of(
         module,
@@ -106,7 +108,8 @@ def _audit_agent(agent: Agent, hosts: Sequence[str]) -> dict[str, Any]:
     only_answers = {handler.answers for handler in agent.about.handlers.values() if handler.playbook} == {True}
     may_delegate = agent.role.allows("delegate") and not only_answers
     actions = [] if only_answers else [kind.name for kind in actions_of(agent)]
-    has_web = _has_web_skill(agent) and not only_answers
+    policy = agent.run.policy
+    has_web = _has_web_skill(agent) and not only_answers and policy.verdict(any_access("web")).outcome != "denied"
     offered = () if only_answers else agent.offered_skills
     return {
         "agent": agent.name,
@@ -122,7 +125,7 @@ def _audit_agent(agent: Agent, hosts: Sequence[str]) -> dict[str, Any]:
         "refused": {} if only_answers else _functions(agent, is_permitted=False),
         "texts": _texts(agent),
         "mcp": [_with_rules(server, agent) for server in _servers(agent, actions, may_delegate=may_delegate)],
-        "commands": _commands(agent) if "shell" in actions else {"allowed": [], "others": DENY},
+        "commands": {"allowed": [], "others": DENY} if only_answers else _commands(agent),
         "hosts": {"public": has_web, "allowed": list(hosts) if has_web else []},
         "budgets": _budgets(agent),
     }
@@ -184,15 +187,22 @@ def _servers(agent: Agent, actions: Sequence[str], *, may_delegate: bool) -> Ite
 def _with_rules(server: Mapping[str, Any], agent: Agent) -> dict[str, Any]:
     name, permissions = server["server"], agent.run.permissions
     may_ask_model = permissions.is_allowed(model_permission(name))
+    if permissions.restrictions.find_denial(None):
+        return {**server, "granted": [], "allowed": [], "may_ask_model": False}
     return {**server, "allowed": allowed_patterns(name, permissions.rules), "may_ask_model": may_ask_model}
 
 
 def _commands(agent: Agent) -> dict[str, Any]:
-    rules = agent.run.permissions.rules
-    patterns = [rule.pattern for rule in rules_in(sorted(rules)) if rule.kind == "run"]
-    others = ALLOW if ALL_COMMANDS in rules or EVERYTHING in patterns else ASK
-    patterns = [pattern for pattern in patterns if pattern != EVERYTHING]
-    return {"allowed": [*command_patterns(rules), *patterns], "others": others}
+    """The patterns of commands that need no question, and what becomes of others; with the reason where rules deny."""
+    policy, rules = agent.run.policy, agent.run.permissions.rules
+    others = policy.verdict(any_access("run"))
+    if not agent.role.allows("execute") or others.outcome == "denied":
+        reason = {"reason": others.reason} if agent.role.allows("execute") else {}
+        return {"allowed": [], "others": DENY, **reason}
+    patterns = [rule.pattern for rule in rules_in(sorted(rules)) if rule.kind == "run" and rule.pattern != EVERYTHING]
+    commands = [(pattern, Permission(pattern, "", WantedAccess("run", pattern))) for pattern in patterns]
+    allowed = [pattern for pattern, permission in commands if policy.is_open(Access(permission=permission))]
+    return {"allowed": [*command_patterns(rules), *allowed], "others": ALLOW if others.is_allowed else ASK}
 
 
 def _budgets(agent: Agent) -> dict[str, Any]:

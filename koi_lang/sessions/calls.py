@@ -1,9 +1,9 @@
-"""Calls that clients make of a session, and the names in their messages: agents, handlers, and queues of texts."""
+"""Calls and controls of a session by its clients, and the names in messages: agents, handlers, queues of texts."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any, Concatenate, ParamSpec, TypeAlias, TypeVar
 
 from koi_lang.diagnostics import suggestion
 from koi_lang.events import CompactionAsked
@@ -11,11 +11,13 @@ from koi_lang.llm.images import BadImageError, Image, require_few
 from koi_lang.llm.messages import Message, message_of
 from koi_lang.program.declarations import prompts_of
 from koi_lang.runtime.agents.agent import Agent
+from koi_lang.runtime.host import Approval
 from koi_lang.runtime.journal.calls import MAIN
 from koi_lang.runtime.playbook.compaction import request_compaction
 from koi_lang.runtime.playbook.conversation import Compacted
 from koi_lang.runtime.playbook.steering import PERSON, How
 from koi_lang.runtime.schema import is_plainly_fitting, problems, signature_text, type_text
+from koi_lang.sessions.client_host import APPROVAL, QUESTION
 from koi_lang.sessions.errors import SessionError
 from koi_lang.sessions.held_call import HeldCall
 from koi_lang.sessions.message_targets import MessageTarget, MessageTargetError, find_target, target_of
@@ -25,6 +27,10 @@ from koi_lang.sessions.session import Session
 PROMPT = "prompt"
 # Of an image, as clients send it, and as programs and journals have it.
 FIELDS = frozenset({"media_type", "mediaType", "data", "type", "mimeType"})
+P = ParamSpec("P")
+T = TypeVar("T")
+# A function that does something to a session for a client; each is a command of `koi rpc`, too.
+Control: TypeAlias = Callable[Concatenate[Session, P], Awaitable[T]]
 
 
 def begin_main(session: Session) -> HeldCall:
@@ -71,6 +77,53 @@ async def compact_memory(session: Session, agent: type[Agent], instructions: str
     session.emit(CompactionAsked(instructions), agent.about.name)
     done: Compacted = await session.within(lambda run: request_compaction(run.agent(agent), instructions))
     return done
+
+
+# ---------------------------------------------------------------- controls
+
+
+async def steer(
+    session: Session, message: str, agent: str = "", from_: str = PERSON, images: list[Any] | None = None
+) -> Any:
+    """Queue a message before the model's next request; for an agent, or for one without delegated work."""
+    return say(session, message_with_images(message, images), "steer", agent, from_)
+
+
+async def pause(session: Session) -> Any:
+    """Have the next request to a model wait until `continue`."""
+    return {"paused": session.run.steering.pause()}
+
+
+async def continue_(session: Session) -> Any:
+    """End a pause; or, if messages are queued, call the last handler again, which hears them."""
+    if session.run.steering.go_on():
+        return {"continued": True}
+    session.require_idle()
+    if session.last is None or not session.run.steering.pending_messages():
+        help = "Queue a message with `steer` or `follow_up` first, or begin with `prompt`."
+        raise SessionError("nothing_to_continue", "nothing is paused and no message is queued", help=help)
+    return begin_checked(session, *session.last).as_data()
+
+
+async def abort(session: Session) -> Any:
+    """End the call that is under way, with everything it started; gives the messages it will not hear any more."""
+    was_busy = session.current_call is not None or session.take_interrupted()
+    taken = await session.abort()
+    return {"aborted": was_busy, "queued": [note.as_data() for note in taken]}
+
+
+async def approve(session: Session, request: str, decision: Approval, reason: str = "") -> None:
+    """Allow an `approval_request`, once or always, or deny it; models get the `reason` of a denial."""
+    session.client.settle(request, APPROVAL, decision, reason)
+
+
+async def answer(session: Session, request: str, answer: str | None = None, cancelled: bool = False) -> None:
+    """Answer a `question`; `cancelled` says that nobody does."""
+    if answer is None and not cancelled:
+        raise SessionError(
+            "invalid_request", "`answer`: there is no answer", help="Send `answer`, or `cancelled`: true."
+        )
+    session.client.settle(request, QUESTION, None if cancelled else answer)
 
 
 # ---------------------------------------------------------------- names in messages

@@ -44,6 +44,7 @@ class Continuation:
         more: words that this command line adds to those, of models and limits.
         model: that it was begun with, as `-m` named it; empty where another one counts.
         effort: that its models were asked for, as `-e` named it; empty where another one counts.
+        limits: those of an earlier session that this command line does not set.
         consumers: are told every event.
         followers: are told every entry that is written to the journal.
         live: lets other processes follow it; None where none may.
@@ -62,6 +63,7 @@ class Continuation:
     more: Sequence[str] = ()
     model: str = ""
     effort: str = ""
+    limits: Mapping[str, Any] = field(default_factory=dict)
     consumers: Sequence[Consumer] = ()
     followers: Sequence[Follow] = ()
     live: LivePort | None = None

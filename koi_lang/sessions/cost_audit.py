@@ -73,7 +73,9 @@ def audit_cost(ready: Prepared, note: Note) -> CostReport:
         SilentHost(), (), lambda line: noted.update({line: None})
     )
     graph = CallGraph(build.check(ready.path).files)
-    prices = _Prices(run, agents, ready.wanted.blocks, _offers(graph), noted)
+    # The most texts that an embedding model may get at once: the offers and the intent.
+    offers = 1 + len(graph.routines)
+    prices = _Prices(run, agents, ready.wanted.blocks, offers, noted)
     rules = run.permissions.rules
     bounds = CostBounds(
         graph,
@@ -97,11 +99,6 @@ def _limits(run: Run, agent: type[Agent] | None, event: str) -> CallLimits:
     budget = run.ledger.budget(agent.about.declared_budget(handler), is_playbook=handler.playbook)
     declared = agent.about.resilience.get(event)
     return CallLimits(budget, 1 if declared is None else Resilience.of(declared()).attempts)
-
-
-def _offers(graph: CallGraph) -> int:
-    """The most texts that an embedding model may get at once: the offers and the intent."""
-    return 1 + len(graph.routines)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -90,7 +90,10 @@ def read_recorded(
     model = "" if ready.options.model else _find_option(header, entries, "model", ModelChanged)
     effort = "" if ready.options.effort else _find_option(header, entries, "effort", EffortChanged)
     words = () if ready.options.model else header.words
-    return replace(going_on(history, journal, at, words), model=model, effort=effort)
+    # Calls end where they ended; the limits of a service are those of its settings.
+    before = {} if ready.is_service else header.limits
+    limits = {name: most for name, most in before.items() if name != "time" and name not in ready.options.limits}
+    return replace(going_on(history, journal, at, words), model=model, effort=effort, limits=limits)
 
 
 def _decide(note: Callable[[str], None], doubt: Doubt) -> Decision:

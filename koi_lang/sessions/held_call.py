@@ -44,6 +44,10 @@ class HeldCall:
     scope: CancelScope = field(default_factory=CancelScope)
     end_error: KoiError | None = None
 
+    def as_data(self) -> dict[str, str]:
+        """Its names, for clients."""
+        return {"call": self.id, "name": self.name}
+
     @property
     def path(self) -> Trail:
         """Where it is told."""

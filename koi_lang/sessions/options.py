@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from koi_lang.lazy import lazy_module
 from koi_lang.redaction.redactor import MAX_FOUND, Redactor, Secrets
-from koi_lang.runtime.guards.access_rules import is_access_rule, parse_rule
+from koi_lang.runtime.guards.access_rules import behind_links, is_access_rule, parse_rule
 from koi_lang.runtime.guards.permissions import NO_RESTRICTIONS, Restrictions, trust_of
 from koi_lang.settings import ProjectSettings, read_settings, variables_in
 from koi_lang.settings.lasting_rules import LastingRules
@@ -171,8 +171,10 @@ def _read_restrictions(settings: ProjectSettings) -> Restrictions:
     if not settings.has_project_file:
         return NO_RESTRICTIONS
     known = project.permissions(settings)
+    deny = [parse_rule(text, "[permissions] deny") for text in known.deny]
+    ask = [parse_rule(text, "[permissions] ask") for text in known.ask]
     return Restrictions(
-        tuple(parse_rule(text, "[permissions] deny") for text in known.deny),
-        tuple(parse_rule(text, "[permissions] ask") for text in known.ask),
+        tuple(each for rule in deny for each in (rule, *behind_links(rule, settings.folder))),
+        tuple(each for rule in ask for each in (rule, *behind_links(rule, settings.folder))),
         trust_of(project.trust(settings)),
     )

@@ -171,7 +171,7 @@ class Prepared:
         if given["allow"] or given["restrictions"] != NO_RESTRICTIONS:
             for line in declarations.explain_unused_rules(self.module, self.options.allow):
                 note(line)
-            for line in explain_rules(given["allow"], given["restrictions"]):
+            for line in explain_rules(given["allow"], given["restrictions"], self.folder):
                 note(line)
 
         reported: set[str] = set()

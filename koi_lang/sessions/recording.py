@@ -77,7 +77,8 @@ def _writer(run: Run, ready: Prepared, going: Continuation) -> Writer:
         is_inside = ready.is_service and path.is_relative_to(folder)
         program = path.relative_to(folder).as_posix() if is_inside else ready.path
         identity = (run.id, time.time(), program, ready.version, __version__)
-        header = Header(*identity, words, options.payload, options.limits_here, run.seed, going.parent, run.today)
+        limits = {**options.limits_here, **going.limits}
+        header = Header(*identity, words, options.payload, limits, run.seed, going.parent, run.today)
         begin = replace(header, case=going.case)
     followers = [*going.followers] if going.live is None else [*going.followers, going.live.follow]
     writer = Writer(path_of(ready.folder, begin.run), begin, ready.redactor(), run.stop, by, followers)

@@ -154,7 +154,11 @@ class Session(HeldRun):
         choice.go_on_with(going, ready.note)
         loaded = collect_extensions(ready.extensions) if ready.extensions else LoadedExtensions()
         choice.providers, self._commands = loaded.added.providers, loaded.rpc
-        own: dict[str, Any] = {"limits": ready.options.session_limits, "detailed": True, "added": loaded.added}
+        own: dict[str, Any] = {
+            "limits": {**ready.options.session_limits, **going.limits},
+            "detailed": True,
+            "added": loaded.added,
+        }
         if going.history is not None:
             own["today"] = going.today
         own |= {"history": going.history, "id": going.run or ready.run_id, "seed": going.seed}

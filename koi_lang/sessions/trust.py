@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from koi_lang import settings
-from koi_lang.errors import SettingsError, UntrustedJournalError
+from koi_lang.errors import JournalError, SettingsError, UntrustedJournalError
+from koi_lang.runtime.journal import store
 from koi_lang.runtime.journal.calls import SERVE
 from koi_lang.runtime.journal.line_ends import Signer
 from koi_lang.runtime.journal.reader import Journal, read, read_header
@@ -21,13 +22,14 @@ Confirm = Callable[[Journal, str], bool | None]
 def signer(folder: Path, words: Sequence[str] = ()) -> Signer:
     """The signer of the journals of a folder. Raises SettingsError where there can be no key.
 
-    Those of a service are signed with the key in its folder: they go on where the folder is moved or restored.
+    Those of a service are signed with the key in its folder: they go on where the folder is moved or restored. Where
+    that key came with files of others, the key of the machine signs what this person's service begins there.
 
     Args:
         words: of the command line that began the journal.
     """
-    if tuple(words[:1]) == (SERVE,):
-        return Signer(service_key(folder), "")
+    if tuple(words[:1]) == (SERVE,) and (key := service_key(folder)) is not None:
+        return Signer(key, "")
     return Signer(signing_key(settings.config_folder()), str(folder))
 
 
@@ -65,6 +67,23 @@ def read_signed(path: Path, folder: Path, note: Callable[[str], None]) -> Journa
         if not doubt_about(earlier):
             return earlier
     return journal
+
+
+def signed_journals(folder: Path, words: tuple[str, ...] = ()) -> Iterator[Journal]:
+    """The journals of a folder that this machine has signed; those that cannot be read are left out.
+
+    Args:
+        words: only those that this command line began, where there is one.
+    """
+    for path in store.journals(folder):
+        try:
+            if words and tuple(read_header(path).words) != words:
+                continue
+            journal = read_signed(path, folder, lambda line: None)
+        except JournalError:
+            continue
+        if not doubt_about(journal):
+            yield journal
 
 
 def nobody_confirms(journal: Journal, wrong: str) -> None:

@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from starlette.responses import JSONResponse
 
 from koi_lang.errors import KoiError
-from koi_lang.sessions.client_host import Message
 from koi_lang.sessions.errors import RefusalError
 
 TOO_LARGE = 413
@@ -58,11 +57,3 @@ def headers_of(status: int) -> dict[str, str]:
     if status == 401:
         return {"WWW-Authenticate": 'Bearer realm="koi"'}
     return {"Retry-After": str(RETRY_AFTER_S[status])} if status in RETRY_AFTER_S else {}
-
-
-def refused_answer(response: Message) -> JSONResponse:
-    """The answer to a command that was not carried out, by its response."""
-    code = response["error_code"]
-    error = {"code": code, "message": response["error"], "help": HELP.get(code, response.get("help"))}
-    status = STATUSES.get(code, 400)
-    return JSONResponse(error, status, headers_of(status))

@@ -165,7 +165,7 @@ SCHEMAS: Mapping[str, Schema] = {
 _PARTS: Mapping[str, Schema] = {"state": reference("State"), "event": reference("Event")}
 # What events with an error have beside their fields.
 _FAILURE: Mapping[str, Schema] = {"error": TEXT, "origin": list_of(TEXT), "help": TEXT, "class": TEXT}
-_COMMAND_ID: Schema = {"type": ["string", "number"], "description": "comes back in the response"}
+COMMAND_ID: Schema = {"anyOf": [TEXT, {"type": "number"}], "description": "comes back in the response"}
 
 
 @cache
@@ -176,7 +176,7 @@ def message_schemas() -> Mapping[str, Schema]:
     events = {each.__name__: _event_schema(each) for each in EVENTS.values() if each is not AnswerDelta}
     commands = {
         f"{each.name.title().replace('_', '')}Command": _add_description(
-            closed_object({"type": {"const": each.name}}, id=_COMMAND_ID, **each.schema["properties"]),
+            closed_object({"type": {"const": each.name}}, id=COMMAND_ID, **each.schema["properties"]),
             each.description,
             each.schema["required"],
         )

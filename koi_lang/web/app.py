@@ -16,6 +16,7 @@ from koi_lang.http_server.address import Address
 from koi_lang.service.host import SessionHost
 from koi_lang.service.job_service import JobService
 from koi_lang.service.users import BrowserSessions, Users
+from koi_lang.sessions.calls import answer, approve, continue_, pause, steer
 from koi_lang.web.answers import HttpError, error_answer
 from koi_lang.web.dev_routes import DEV_ROUTES
 from koi_lang.web.gate import Gate
@@ -25,26 +26,23 @@ from koi_lang.web.mounts import Mounts
 from koi_lang.web.operations import routes_of
 from koi_lang.web.pages import PageFiles
 from koi_lang.web.reports import describe_api, list_costs, list_deliveries, list_models, reload_programs, show_audit
+from koi_lang.web.request_context import Endpoint
 from koi_lang.web.run_files import delete_file, get_file, list_files, put_file
 from koi_lang.web.run_library import RunLibrary
 from koi_lang.web.runs import (
-    answer_run,
-    approve_run,
     begin_run,
     branch_run,
     call_handler,
     cancel_run,
-    continue_run,
     delete_run,
+    endpoint_of,
     list_entries,
     list_runs,
-    pause_run,
     send_command,
     send_message,
     show_cost,
     show_run,
     show_tree,
-    steer_run,
 )
 from koi_lang.web.service_info import log_in, log_out, tell_health, tell_programs, tell_status
 
@@ -62,7 +60,7 @@ EXPOSED_HEADERS = (
     "Mcp-Session-Id",
 )
 # What carries out the operations of the table, by their names.
-ENDPOINTS = {
+ENDPOINTS: Mapping[str, Endpoint] = {
     "health": tell_health,
     "login": log_in,
     "logout": log_out,
@@ -75,11 +73,11 @@ ENDPOINTS = {
     "sendMessage": send_message,
     "callHandler": call_handler,
     "cancelRun": cancel_run,
-    "pauseRun": pause_run,
-    "continueRun": continue_run,
-    "steerRun": steer_run,
-    "approveRun": approve_run,
-    "answerRun": answer_run,
+    "pauseRun": endpoint_of(pause),
+    "continueRun": endpoint_of(continue_),
+    "steerRun": endpoint_of(steer),
+    "approveRun": endpoint_of(approve),
+    "answerRun": endpoint_of(answer),
     "branchRun": branch_run,
     "listEntries": list_entries,
     "getTree": show_tree,

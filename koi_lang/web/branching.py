@@ -21,10 +21,12 @@ from koi_lang.runtime.journal.store import delete, journal_paths
 from koi_lang.service.program_edits import EditablePlaybook, ProgramEdit, edit_point, edit_program, edited_file
 from koi_lang.sessions.earlier_session import BranchPoint
 from koi_lang.web.answers import HttpError
-from koi_lang.web.request_context import body_of, body_with, started_answer
+from koi_lang.web.api_schemas import COUNT, TEXT, YES_OR_NO, closed_object, object_of, or_null
+from koi_lang.web.request_context import body_with, started_answer
 from koi_lang.web.run_library import RunLibrary
 
-FIELDS = ("at", "answer", "playbook")
+_EDITED = object_of({"handler": TEXT, "text": TEXT})
+WISHES = closed_object({"at": {**COUNT, "minimum": 1}}, answer=or_null(TEXT), playbook=or_null(_EDITED))
 # Between two looks at whether the journal of a branch has begun, and how long that may take, in seconds.
 PAUSE_S, MAX_WAIT_S = 0.05, 20.0
 
@@ -32,7 +34,10 @@ PAUSE_S, MAX_WAIT_S = 0.05, 20.0
 async def branch_recorded(request: Request) -> Response:
     """Go on from an entry of a run, perhaps with another answer there, or with an edited playbook."""
     library, user = request.app.state.library, request.state.user
-    at, answer, playbook = _read_wishes(await body_of(request))
+    body = await body_with(request, WISHES)
+    at = body["at"]
+    answer = body.get("answer")
+    playbook = body.get("playbook")
     path = library.find(request.path_params["id"], user)
     if not user.is_admin:
         raise HttpError(403, "admins_only", "only admins begin processes", help="Branch a session of the service.")
@@ -83,14 +88,13 @@ async def show_playbook(request: Request) -> Response:
 async def settle_edit(request: Request) -> Response:
     """Write the edited playbook of a run into the file of its program, or remove the run with it."""
     library, user = request.app.state.library, request.state.user
-    is_kept = (await body_with(request, "keep")).get("keep")
+    is_kept = (await body_with(request, closed_object({"keep": YES_OR_NO})))["keep"]
     path = library.find(request.path_params["id"], user)
     require_admin(request)
     file = edited_file(library.folder, read_header(path))
     edit = None if file is None else ProgramEdit.of(library.folder, file)
-    if edit is None or not isinstance(is_kept, bool):
-        message = "`keep` is neither true nor false" if edit else f"`{path.stem}` is no run with an edited playbook"
-        raise HttpError(400, "invalid_request", message, help='Send {"keep": true} for a run with an edited playbook.')
+    if edit is None:
+        raise HttpError(400, "invalid_request", f"`{path.stem}` is no run with an edited playbook")
     if is_kept:
         files = await asyncio.to_thread(edit.keep)
         if library.host is not None:
@@ -103,23 +107,6 @@ async def settle_edit(request: Request) -> Response:
     if not any(edited_file(library.folder, read_header(each)) == file for each in journal_paths(library.folder)):
         edit.remove()
     return JSONResponse({"files": []})
-
-
-def _read_wishes(body: dict[str, Any]) -> tuple[int, str | None, dict[str, str] | None]:
-    """The entry, the answer and the edited playbook that a request names. Raises HttpError."""
-    at = body.get("at")
-    answer = body.get("answer")
-    playbook = body.get("playbook")
-    if playbook is not None:
-        texts = [playbook.get(name) for name in ("handler", "text")] if isinstance(playbook, dict) else [None]
-        if not all(isinstance(text, str) for text in texts):
-            help = 'Send {"handler": "Agent.event", "text": "…"}.'
-            raise HttpError(400, "invalid_request", "`playbook` names no handler and text", help=help)
-    unknown = next((name for name in body if name not in FIELDS), None)
-    if unknown is not None or type(at) is not int or at < 1 or not isinstance(answer, str | None):
-        message = f"there is no field `{unknown}`" if unknown else "no entry is named that a run can go back to"
-        raise HttpError(400, "invalid_request", message, help='Send {"at": 22}, and perhaps an "answer", a text.')
-    return at, answer, playbook
 
 
 async def _resume(library: RunLibrary, run: str, at: int, answer: str | None, program: Path | None = None) -> str:

@@ -22,6 +22,7 @@ from koi_lang.runtime.journal.store import SUFFIX, export_recording
 from koi_lang.service.program_edits import ProgramEdit, edited_file
 from koi_lang.service.user_view import entries_as_user
 from koi_lang.web.answers import HttpError
+from koi_lang.web.api_schemas import TEXT, closed_object
 from koi_lang.web.branching import branch_recorded, require_admin, settle_edit, show_playbook
 from koi_lang.web.page_file import run_page
 from koi_lang.web.program_data import graph_data, source_data
@@ -93,7 +94,7 @@ async def show_recorded(request: Request) -> Response:
         return JSONResponse({**facts, "header": {name: value for name, value in header.items() if name in HEADER}})
     edited = edited_file(library.folder, read_header(path))
     edit = None if edited is None else ProgramEdit.of(library.folder, edited)
-    edit_data = None if edit is None else await asyncio.to_thread(edit.as_data, library.redactor())
+    edit_data = None if edit is None else await asyncio.to_thread(edit.as_data, library.redactor().source)
     return JSONResponse({**facts, "header": header, "edit": edit_data})
 
 
@@ -134,7 +135,7 @@ async def save_page(request: Request) -> Response:
     """The run as a page that is one file, with the source of its program."""
     require_admin(request)
     path = _journal_of(request)
-    text = await asyncio.to_thread(run_page, path, library_of(request).redactor())
+    text = await asyncio.to_thread(run_page, path, library_of(request).redactor().source)
     headers = {"Content-Disposition": f'attachment; filename="{path.stem}.html"', "Cache-Control": "no-store"}
     return HTMLResponse(text, headers=headers)
 
@@ -145,7 +146,7 @@ async def save_page(request: Request) -> Response:
 async def show_source(request: Request) -> Response:
     """The source of the program of a run."""
     require_admin(request)
-    return await _tell(run_source, _journal_of(request), library_of(request).redactor())
+    return await _tell(run_source, _journal_of(request), library_of(request).redactor().source)
 
 
 async def show_graph(request: Request) -> Response:
@@ -168,10 +169,10 @@ async def replay_run(request: Request) -> Response:
 
 async def keep_test(request: Request) -> Response:
     """Copy a run into the folder of tests, where `koi test` replays it."""
-    name = (await body_with(request, "name")).get("name")
+    name = (await body_with(request, closed_object({"name": TEXT})))["name"]
     path, library = _journal_of(request), library_of(request)
     require_admin(request)
-    if not isinstance(name, str) or not ID.fullmatch(name):
+    if not ID.fullmatch(name):
         raise HttpError(400, "invalid_request", "the name is none of a file", help="Use letters, digits, `-` and `_`.")
     if edited_file(library.folder, read_header(path)) is not None:
         help = "Keep its text in the file, and run it again."
@@ -194,7 +195,7 @@ def _program_of(request: Request) -> Path:
 
 async def show_program_source(request: Request) -> Response:
     """The source of a served program."""
-    return await _tell(source_data, str(_program_of(request)), library_of(request).redactor())
+    return await _tell(source_data, str(_program_of(request)), library_of(request).redactor().source)
 
 
 async def show_program_graph(request: Request) -> Response:

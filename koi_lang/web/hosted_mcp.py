@@ -36,6 +36,7 @@ from koi_lang.mcp_server.service import service_of
 from koi_lang.mcp_server.sessions import OpenSession, PromptCall, UnknownCallError, Work, start_task, try_to_tell
 from koi_lang.mcp_server.watching import FindAgent, Watch
 from koi_lang.runtime.agents.agent import Agent
+from koi_lang.runtime.journal.calls import SERVE
 from koi_lang.service.feed import EVENT, Numbered, view_all
 from koi_lang.service.host import SessionHost
 from koi_lang.service.hosted import ANSWER_S, HostedSession
@@ -44,12 +45,13 @@ from koi_lang.service.run_listing import read_call_end
 from koi_lang.service.unfinished import has_open_call
 from koi_lang.service.user_view import explain_to_user
 from koi_lang.service.users import User
+from koi_lang.sessions import calls
 from koi_lang.sessions.calls import begin_prompt, handler_named
 from koi_lang.sessions.client_host import APPROVAL, CLOSED, QUESTION, Message
 from koi_lang.sessions.held_call import HeldCall
 from koi_lang.sessions.prepared import Prepared
 from koi_lang.sessions.session import Session
-from koi_lang.setup.keys.signing import service_key
+from koi_lang.sessions.trust import signer
 
 if TYPE_CHECKING:
     from starlette.applications import Starlette
@@ -173,7 +175,7 @@ class HostedClient:
     async def cancel(self, call: ExposedCall) -> None:
         """End the call of the session."""
         if self._session is not None and self._session.call is not None and self._session.call.id == call.id:
-            await self._session.handle({"type": "abort"})
+            await self._session.perform(calls.abort)
 
     def leave(self) -> bool:
         """Note that a request is over; the hosted session is there for a client that comes back."""
@@ -231,14 +233,18 @@ class HostedClient:
             if answer.cancelled():
                 return
             answers = None if answer.exception() else answer.result()
-            given = {"answer": str(answers[ANSWER])} if answers and ANSWER in answers else {"cancelled": True}
-            assert self._session is not None, "it asks"
-            self._start(self._session.handle({"type": "answer", "request": id, **given}))
+            self._start(self._answer(id, str(answers[ANSWER]) if answers and ANSWER in answers else None))
 
         question = Question(request["question"], form, asyncio.get_running_loop().create_future(), id)
         question.answer.add_done_callback(pass_on)
         self._questions[id] = question
         return question
+
+    async def _answer(self, request: str, answer: str | None) -> None:
+        """Answer a question of the session; None where the client gives no answer."""
+        assert self._session is not None, "it asks"
+        with suppress(KoiError):  # somebody else has answered, or the call has ended
+            await self._session.perform(calls.answer, request=request, answer=answer, cancelled=answer is None)
 
     def _stop_asking(self, *requests: str) -> None:
         for request in requests:
@@ -304,6 +310,6 @@ def apps_of(
         latest = LatestService(program, user, partial(HostedClient, host, user, program.name))
         # A client may come back to a service that was started again, for as long as its question waits.
         audience = f"{program.name} for {user.name}"
-        sealing = RequestStateSecurity(keys=[service_key(host.folder)], ttl=ANSWER_S, audience=audience)
+        sealing = RequestStateSecurity(keys=[signer(host.folder, (SERVE,)).key], ttl=ANSWER_S, audience=audience)
         apps[user.name] = app_of(server_of(latest(), latest, sealing), address, path)
     return apps

@@ -47,6 +47,8 @@ async def take_message(request: Request) -> Response:
         body = await read_body(request.stream(), request.headers.get("content-length"), MAX_MESSAGE_BYTES)
         if not is_signed(request.headers, body, secret, time.time()):
             raise HttpError(401, "wrong_signature", "the message is not signed as it should be", help=SIGN)
+        if not body.strip():
+            raise BadBodyError("the message is empty", help="Send an object of JSON, such as {}.")
         payload = object_in(body)
     except BadBodyError as error:
         raise HttpError(error.status, "parse_error", error.message, help=error.help) from error

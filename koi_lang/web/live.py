@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import AsyncIterator, Mapping
-from contextlib import suppress
+from contextlib import AbstractContextManager, suppress
 
 from starlette.requests import HTTPConnection, Request
 from starlette.responses import Response, StreamingResponse
@@ -85,23 +85,25 @@ def encode(message: Mapping[str, object]) -> bytes:
 
 async def talk_with_run(socket: WebSocket) -> None:
     """Follow a run and carry out commands, until the client leaves."""
-    await socket.accept(SUBPROTOCOL if SUBPROTOCOL in socket.scope["subprotocols"] else None)
-    user = user_of(socket)
+    user, is_there = user_of(socket), False
+    with _until_left():
+        await socket.accept(SUBPROTOCOL if SUBPROTOCOL in socket.scope["subprotocols"] else None)
+        is_there = True
+    if not is_there:
+        return
     try:
         session, since = run_of(socket), position_of(socket)
     except KoiError as error:
-        await socket.close(REFUSED, error.message[:120])
+        with _until_left():
+            await socket.close(REFUSED, error.message[:120])
         return
     await _send(socket, session.greeting())
     reader = session.feed.subscribe(since, view_of(user))
     try:
         async with together() as group:
             telling = group.create_task(_tell(socket, reader))
-            with suppress(WebSocketDisconnect):
-                while True:
-                    frame = await socket.receive()
-                    if frame["type"] == "websocket.disconnect":
-                        break
+            with _until_left():
+                while (frame := await socket.receive())["type"] != "websocket.disconnect":
                     if frame.get("text") is None:
                         await socket.close(UNSUPPORTED, "commands are texts, and not binary")
                         break
@@ -112,12 +114,13 @@ async def talk_with_run(socket: WebSocket) -> None:
 
 
 async def _tell(socket: WebSocket, reader: Subscription) -> None:
-    async for messages in reader.listen(PING_S):
-        for _, message in messages:
-            await socket.send_text(message.decode())
-    if reader.is_cut_off:
-        await _send(socket, CutOffMessage(type="cut_off", reason=UNREAD))
-    await socket.close(TRY_LATER if reader.is_cut_off else GOING_AWAY)
+    with _until_left():
+        async for messages in reader.listen(PING_S):
+            for _, message in messages:
+                await socket.send_text(message.decode())
+        if reader.is_cut_off:
+            await _send(socket, CutOffMessage(type="cut_off", reason=UNREAD))
+        await socket.close(TRY_LATER if reader.is_cut_off else GOING_AWAY)
 
 
 async def _answer(socket: WebSocket, session: RunHandle, user: User, text: str) -> None:
@@ -131,5 +134,10 @@ async def _answer(socket: WebSocket, session: RunHandle, user: User, text: str) 
 
 
 async def _send(socket: WebSocket, message: Mapping[str, object]) -> None:
-    with suppress(WebSocketDisconnect, RuntimeError):  # the client has left meanwhile
+    with _until_left():
         await socket.send_text(encode(message).decode())
+
+
+def _until_left() -> AbstractContextManager[None]:
+    """What can be sent and read until the client leaves, which it may do at any time, also within the handshake."""
+    return suppress(WebSocketDisconnect, OSError, RuntimeError)

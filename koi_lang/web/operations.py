@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 from starlette.routing import Route
 
-from koi_lang.web.api_schemas import COUNT, TEXT, Schema, closed_object, object_of, reference
-from koi_lang.web.request_context import MAX_WAIT_S, with_known_query
+from koi_lang.web.api_schemas import COMMAND_ID, COUNT, SCHEMAS, TEXT, Schema, closed_object, object_of, reference
+from koi_lang.web.json_bodies import MAX_BYTES
+from koi_lang.web.request_context import MAX_WAIT_S, Endpoint, checked_endpoint
 
 Method = Literal["GET", "POST", "PUT", "DELETE"]
 # Where the paths of the table begin.
@@ -19,6 +20,8 @@ STREAM = "text/event-stream"
 BYTES = "application/octet-stream"
 # The body of `startRun`, which the document makes of the handlers of the programs.
 START = "StartRun"
+# Bytes that somebody who is not known yet may send.
+MAX_LOGIN_BYTES = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +51,7 @@ class ApiOperation:
         ended: the name of the schema of the answer where the client waits, and the call has ended; empty for none.
         needs_token: whether it is refused without one.
         is_public: whether the document has it; what the pages alone use may change with each version.
+        max_bytes: of the body.
     """
 
     name: str
@@ -63,35 +67,52 @@ class ApiOperation:
     needs_token: bool = True
     ended: str = ""
     is_public: bool = True
+    max_bytes: int = MAX_BYTES
+
+    @property
+    def query(self) -> Mapping[str, Schema]:
+        """The schemas of the fields of its query."""
+        return {each.name: {**each.schema, "$defs": SCHEMAS} for each in self.fields if each.place == "query"}
+
+    @property
+    def body(self) -> Schema | None:
+        """The schema of the JSON body, which the endpoint gets once it fits; None where there is no such body."""
+        if self.method != "POST":
+            return None
+        return self.takes or closed_object({}) if not isinstance(self.takes, str) else START_FIELDS
 
 
 _NUMBER: Schema = {**COUNT, "maximum": 2**53 - 1}
 _IMAGES: Schema = {"type": "array", "items": {"type": "object"}, "maxItems": 16}
-_SINCE = QueryField("since", "number of the last entry that is known", _NUMBER)
+_SINCE = QueryField(
+    "since", "number or `id` of the last that is known", {**TEXT, "pattern": r"^\d{1,15}(\.\d{1,15})?$"}
+)
 _LIMIT = QueryField("limit", "most that are given", {"type": "integer", "minimum": 1, "maximum": 1000})
 _KEY = QueryField("Idempotency-Key", "names the request: sent again it starts nothing", {**TEXT, "maxLength": 200})
 _LISTED = (
     QueryField("program", "name of a program", TEXT),
     QueryField("state", "state of a run", reference("State")),
     QueryField("user", "whose; of others for admins only", TEXT),
-    QueryField("before", "`next` of the page before", TEXT),
+    QueryField("before", "`next` of the page before", {**TEXT, "pattern": r"^\d{15}-"}),
 )
 _UNDELIVERED = QueryField("undelivered", "only what has not arrived", {"enum": ["true", "false"]})
 _BY = QueryField("by", "what costs are put together by", {"enum": ["day", "model", "user", "program", "agent"]})
 _WAIT = QueryField("wait", "seconds to wait for the end of the call, or for a question",
                    {"type": "integer", "minimum": 1, "maximum": MAX_WAIT_S})  # fmt: skip
+# Its fields as they are checked; sessions themselves know which of them go together.
+START_FIELDS = closed_object({}, program=TEXT, handler=TEXT, payload={}, message=TEXT, images=_IMAGES, title=TEXT)
 _SAID = closed_object({"message": TEXT}, images=_IMAGES, handler=TEXT)
 _CALLED = closed_object({"handler": TEXT}, payload={})
 _STEERED = closed_object({"message": {**TEXT, "minLength": 1}}, agent=TEXT, images=_IMAGES)
 _APPROVED = closed_object({"request": TEXT, "decision": {"enum": ["yes", "always", "no"]}}, reason=TEXT)
 _ANSWERED = closed_object({"request": TEXT, "answer": TEXT})
-_COMMAND = object_of({"run": TEXT, "type": TEXT}, id={"type": ["string", "number"]})
+_COMMAND = object_of({"run": TEXT, "type": TEXT}, id=COMMAND_ID)
 _BRANCHED = closed_object({}, at={**_NUMBER, "minimum": 1}, answer=TEXT, message=TEXT)
 
 OPERATIONS: tuple[ApiOperation, ...] = (
     ApiOperation("health", "GET", "/health", "Whether the service can take more work", "Health", needs_token=False),
     ApiOperation("login", "POST", "/login", "Sign a browser in: change a token for a cookie", "Ok",
-                 closed_object({"token": TEXT}), needs_token=False),
+                 closed_object({"token": TEXT}), needs_token=False, max_bytes=MAX_LOGIN_BYTES),
     ApiOperation("logout", "POST", "/logout", "Sign a browser out", "Ok", needs_token=False),
     ApiOperation("status", "GET", "/status", "Who asks, and how many sessions there are", "Status"),
     ApiOperation("program", "GET", "/program", "The programs with their agents and handlers", "Programs"),
@@ -136,12 +157,12 @@ OPERATIONS: tuple[ApiOperation, ...] = (
 )  # fmt: skip
 
 
-def routes_of(endpoints: Mapping[str, Callable[..., Any]]) -> list[Route]:
+def routes_of(endpoints: Mapping[str, Endpoint]) -> list[Route]:
     """The routes of an app whose endpoints are called like the operations; each must have one."""
     return [
         Route(
             API + each.path.replace("{path}", "{path:path}"),
-            with_known_query(endpoints[each.name], [field.name for field in each.fields if field.place == "query"]),
+            checked_endpoint(endpoints[each.name], each.query, each.body, each.max_bytes),
             methods=[each.method],
         )
         for each in OPERATIONS

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any, cast
 
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
@@ -16,10 +16,8 @@ from koi_lang.sessions.audit import audit
 from koi_lang.version import __version__
 from koi_lang.web.answers import HttpError
 from koi_lang.web.openapi import document_of, to_text
-from koi_lang.web.request_context import address_of, host_of, user_of
+from koi_lang.web.request_context import JsonBody, address_of, host_of, user_of
 from koi_lang.web.service_info import program_fields
-
-GROUPINGS: tuple[By, ...] = get_args(By)
 
 
 class CostBook:
@@ -46,9 +44,7 @@ def cost_book_of(request: Request) -> CostBook:
 
 async def list_costs(request: Request) -> Response:
     """The cost of models, in groups: of all runs for an admin, else of one's own."""
-    by = request.query_params.get("by", "day")
-    if by not in GROUPINGS:
-        raise HttpError(400, "invalid_request", "`by` is no such word", help=f"Write one of {', '.join(GROUPINGS)}.")
+    by = cast("By", request.query_params.get("by", "day"))
     owners = host_of(request).owners(user_of(request))
     own = [each for each in await cost_book_of(request).look() if each.run in owners]
     table = await asyncio.to_thread(tabulate_costs, own, by, owners=owners)
@@ -83,13 +79,11 @@ async def list_deliveries(request: Request) -> Response:
     """The webhook deliveries, newest first; with `?undelivered=true` only those that have not arrived."""
     if not user_of(request).is_admin:
         raise HttpError(403, "admins_only", "deliveries are shown to admins alone")
-    given = request.query_params.get("undelivered", "false")
-    if given not in ("true", "false"):
-        raise HttpError(400, "invalid_request", "`undelivered` is neither `true` nor `false`", help="Leave it out.")
-    return JSONResponse({"deliveries": host_of(request).webhooks.list_deliveries(undelivered=given == "true")})
+    is_undelivered = request.query_params.get("undelivered") == "true"
+    return JSONResponse({"deliveries": host_of(request).webhooks.list_deliveries(undelivered=is_undelivered)})
 
 
-async def reload_programs(request: Request) -> Response:
+async def reload_programs(request: Request, body: JsonBody) -> Response:
     """Serve programs as their files are now; existing sessions keep the version they began with."""
     _require_admin(user_of(request))
     programs = host_of(request).programs

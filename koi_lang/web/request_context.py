@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+import re
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
 from starlette.requests import HTTPConnection, Request
 from starlette.responses import JSONResponse, Response
 
 from koi_lang.http_server.address import Address
+from koi_lang.runtime.schema import Schema, is_plainly_fitting, problems, signature_text
 from koi_lang.service.attached import RunHandle
 from koi_lang.service.host import SessionHost
 from koi_lang.service.hosted import HostedSession
@@ -17,6 +19,10 @@ from koi_lang.sessions.held_call import HeldCall
 from koi_lang.web.answers import HttpError
 from koi_lang.web.json_bodies import MAX_BYTES, BadBodyError, object_in, read_body
 
+# The JSON body of a request, which fits the schema of its operation.
+JsonBody = Mapping[str, Any]
+Endpoint = Callable[..., Awaitable[Response]]
+DIGITS = re.compile(r"\d{1,15}", re.ASCII)
 # How long a request may wait for the end of a call, in seconds.
 MAX_WAIT_S = 60
 
@@ -49,30 +55,32 @@ def run_of(request: HTTPConnection) -> RunHandle:
     return host_of(request).find_run(request.path_params["id"], user_of(request))
 
 
-def number_of(request: Request, name: str, usual: int, most: int) -> int:
-    """A number of the query, from 1 to `most`. Raises HttpError."""
-    given = request.query_params.get(name)
-    if given is None:
-        return usual
-    if not given.isascii() or not given.isdecimal() or len(given) > 9 or not 0 < int(given) <= most:
-        raise HttpError(400, "invalid_request", f"`{name}` is no such number", help=f"Write one from 1 to {most}.")
-    return int(given)
+def number_of(request: Request, name: str, usual: int) -> int:
+    """A number of the query, which fits the schema of its operation."""
+    return int(request.query_params.get(name, usual))
 
 
-def wait_of(request: Request) -> int:
-    """For how many seconds the client waits for the end of a call. Raises HttpError."""
-    return number_of(request, "wait", 0, MAX_WAIT_S) if request.query_params else 0
+def checked_endpoint(
+    endpoint: Endpoint, query: Mapping[str, Schema], schema: Schema | None, max_bytes: int
+) -> Endpoint:
+    """An endpoint that is called with requests that fit, and with their JSON body as a second argument.
 
+    Args:
+        query: the schemas of the fields that the query may have.
+        schema: of the body; None for an endpoint that takes none, or reads another one itself.
+    """
 
-def with_known_query(endpoint: Callable[[Request], Awaitable[Any]], names: Sequence[str]) -> Callable[..., Any]:
-    """An endpoint that refuses fields of the query but those with some names."""
-
-    async def answer(request: Request) -> Any:
-        unknown = next((name for name in request.query_params if name not in names), None)
-        if unknown is not None:
-            help = f"There are {', '.join(names)}." if names else "Send none."
-            raise HttpError(400, "invalid_request", f"there is no field `{unknown}` of the query", help=help)
-        return await endpoint(request)
+    async def answer(request: Request) -> Response:
+        for name, text in request.query_params.items() if request.url.query else ():
+            if name not in query:
+                help = f"There are {', '.join(query)}." if query else "Send none."
+                raise HttpError(400, "invalid_request", f"there is no field `{name}` of the query", help=help)
+            is_number = query[name].get("type") == "integer" and DIGITS.fullmatch(text)
+            if wrong := next(problems(int(text) if is_number else text, query[name], name), None):
+                raise HttpError(400, "invalid_request", wrong, help="Leave it out, or correct it.")
+        return await (
+            endpoint(request) if schema is None else endpoint(request, await body_with(request, schema, max_bytes))
+        )
 
     return answer
 
@@ -94,13 +102,17 @@ async def body_of(request: Request, most: int = MAX_BYTES) -> dict[str, Any]:
     return content
 
 
-async def body_with(request: Request, *fields: str, max_bytes: int = MAX_BYTES) -> dict[str, Any]:
-    """The object that a request brings. Raises HttpError for a field that is not known."""
+async def body_with(request: Request, schema: Schema, max_bytes: int = MAX_BYTES) -> dict[str, Any]:
+    """The object that a request brings. Raises HttpError for a field that is not known, missing or wrong."""
     body = await body_of(request, max_bytes)
-    unknown = next((name for name in body if name not in fields), None)
+    fields = schema["properties"]
+    is_closed = schema.get("additionalProperties") is False
+    unknown = next((name for name in body if name not in fields), None) if is_closed else None
     if unknown is not None:
         help = f"Send {', '.join(fields)}." if fields else "Send none."
         raise HttpError(400, "invalid_request", f"there is no field `{unknown}`", help=help)
+    if not is_plainly_fitting(body, schema) and (wrong := list(problems(body, schema))):
+        raise HttpError(400, "invalid_request", "; ".join(wrong), help=f"It takes ({signature_text(schema)}).")
     return body
 
 

@@ -16,10 +16,9 @@ from starlette.responses import JSONResponse, Response
 
 from koi_lang.errors import JournalError
 from koi_lang.events import CallStarted, ModelAnswered
-from koi_lang.rpc.queries import family_of
 from koi_lang.runtime.journal.entries import JournalEntry
 from koi_lang.runtime.journal.reader import lines, read
-from koi_lang.runtime.journal.store import path_of
+from koi_lang.runtime.journal.store import family_of, path_of
 from koi_lang.runtime.journal.summary import summarise
 from koi_lang.service.attached import RunHandle
 from koi_lang.service.host import SessionHost, new_run
@@ -27,34 +26,30 @@ from koi_lang.service.hosted import HostedSession
 from koi_lang.service.idempotency import digest_of
 from koi_lang.service.user_view import entries_as_user, handle_as, hide_operator
 from koi_lang.service.users import User
-from koi_lang.sessions.calls import begin_message, begin_named, message_with_images
+from koi_lang.sessions.calls import Control, abort, begin_message, begin_named, message_with_images
 from koi_lang.sessions.earlier_session import BranchPoint
-from koi_lang.sessions.errors import SessionError
 from koi_lang.sessions.held_call import HeldCall
-from koi_lang.web.answers import STATUSES, HttpError, headers_of, refused_answer
+from koi_lang.web.answers import STATUSES, HttpError, headers_of
 from koi_lang.web.live import position_of
 from koi_lang.web.request_context import (
-    body_of,
-    body_with,
+    Endpoint,
+    JsonBody,
     host_of,
     number_of,
     run_of,
     session_of,
     started_answer,
     user_of,
-    wait_of,
 )
 
-# Runs and entries on a page, and milliseconds since the epoch that no run is later than.
-DEFAULT_RUNS, MAX_RUNS = 50, 1000
-DEFAULT_ENTRIES, MAX_ENTRIES = 500, 1000
+# On a page.
+DEFAULT_RUNS, DEFAULT_ENTRIES = 50, 500
+# No run is later, in milliseconds since the epoch.
 LATEST = 10**15 - 1
 # Codes of commands that may be sent again later.
 RETRIED = ("limit_reached", "overloaded")
 # Fields of a query that say which runs are wanted.
 FILTERS = ("program", "user", "state")
-BEGUN = ("program", "handler", "payload", "message", "images", "title")
-MESSAGE, BRANCHED = ("message", "agent", "images"), ("at", "answer", "message")
 # Of requests with an `Idempotency-Key`: one that is sent again, also after a crash, starts nothing a second time.
 HEADER, REPLAYED = "idempotency-key", "Idempotency-Replayed"
 MAX_KEY_CHARS = 200
@@ -64,16 +59,11 @@ Begin = Callable[[str], Awaitable[Response]]
 FindBegun = Callable[[str], Awaitable[Response | None]]
 
 
-async def begin_run(request: Request) -> Response:
+async def begin_run(request: Request, body: JsonBody) -> Response:
     """Begin a run."""
-    body = await body_with(request, *BEGUN)
-    wrong = next((name for name in ("program", "handler") if not isinstance(body.get(name, ""), str)), None)
-    if wrong is not None:
-        raise HttpError(400, "invalid_request", f"`{wrong}` is no text", help="Send a name.")
     host = host_of(request)
     user = user_of(request)
-    wait_s = wait_of(request)
-
+    wait_s = number_of(request, "wait", 0)
     handler, call = body.get("handler", ""), None
     if "message" in body:
         call = call_by_message(body)
@@ -88,26 +78,19 @@ async def begin_run(request: Request) -> Response:
     return await _wait_for_end(request, answer, wait_s) if wait_s else answer
 
 
-async def send_message(request: Request) -> Response:
+async def send_message(request: Request, body: JsonBody) -> Response:
     """Begin the call that a message is, in a session that there is."""
-    body = await body_with(request, "message", "images", "handler")
-    if "message" not in body:
-        raise HttpError(400, "invalid_request", "`message` is missing", help="Send a text as `message`.")
     return await _begin_further(request, body, call_by_message(body))
 
 
-async def call_handler(request: Request) -> Response:
+async def call_handler(request: Request, body: JsonBody) -> Response:
     """Begin a call of a handler in a session that there is."""
-    body = await body_with(request, "handler", "payload")
-    handler = body.get("handler")
-    if not isinstance(handler, str):
-        raise HttpError(400, "invalid_request", "`handler` is missing or no text", help="Send `Agent.event`.")
-    return await _begin_further(request, body, partial(begin_named, name=handler, payload=body.get("payload")))
+    return await _begin_further(request, body, partial(begin_named, name=body["handler"], payload=body.get("payload")))
 
 
-async def _begin_further(request: Request, body: Mapping[str, Any], begin: partial[HeldCall]) -> Response:
+async def _begin_further(request: Request, body: JsonBody, begin: partial[HeldCall]) -> Response:
     """The answer to a request that begins a call in a session: its result, where the client waits for it."""
-    session, wait_s = session_of(request), wait_of(request)
+    session, wait_s = session_of(request), number_of(request, "wait", 0)
 
     async def begin_call(id: str) -> Response:
         return started_answer(session, await session.begin_call(partial(begin, id=id and f"call-{id}")))
@@ -134,30 +117,24 @@ async def _wait_for_end(request: Request, answer: Response, wait_s: int) -> Resp
     return ended
 
 
-def call_by_message(body: Mapping[str, Any]) -> partial[HeldCall]:
+def call_by_message(body: JsonBody) -> partial[HeldCall]:
     """A function that begins the call of a message, with images and an optional handler. Raises KoiError."""
-    text, images = body["message"], body.get("images")
-    if not isinstance(text, str) or not isinstance(images, list | None):
-        help = 'Send `message` as a text, and `images` as a list of {"media_type", "data"}.'
-        raise HttpError(400, "invalid_request", "the message is no text, or the images are no list", help=help)
-    return partial(begin_message, said=message_with_images(text, images), name=body.get("handler", ""))
+    said = message_with_images(body["message"], body.get("images"))
+    return partial(begin_message, said=said, name=body.get("handler", ""))
 
 
-def _title(body: dict[str, Any], *, has_call: bool) -> str:
+def _title(body: JsonBody, *, has_call: bool) -> str:
     """The title of a run in lists: its first text, or the one given for a waiting run. Raises HttpError."""
-    title = body.get("title")
-    if title is None:
-        return str(body.get("message") or body.get("handler", ""))
-    if not isinstance(title, str) or has_call:
+    if "title" in body and has_call:
         help = "Leave it out: a run is listed as what it begins with."
-        raise HttpError(400, "invalid_request", "`title` is a text, of a run that waits for a command", help=help)
-    return title
+        raise HttpError(400, "invalid_request", "`title` is of a run that waits for a command", help=help)
+    return str(body.get("title") or body.get("message") or body.get("handler", ""))
 
 
 async def list_runs(request: Request) -> Response:
     """A page of the runs that the user may see, newest first; runs of other processes begin the first one."""
     host = host_of(request)
-    limit = number_of(request, "limit", DEFAULT_RUNS, MAX_RUNS)
+    limit = number_of(request, "limit", DEFAULT_RUNS)
     asked = request.query_params
     before = asked.get("before")
     wanted = (
@@ -185,7 +162,7 @@ def _place(session: HostedSession) -> str:
 
 async def show_run(request: Request) -> Response:
     """One run."""
-    session, wait_s = run_of(request), wait_of(request)
+    session, wait_s = run_of(request), number_of(request, "wait", 0)
     if wait_s and isinstance(session, HostedSession):
         await session.wait_for_rest(wait_s)
     return JSONResponse(await _describe_run(session, user_of(request)))
@@ -205,14 +182,11 @@ async def delete_run(request: Request) -> Response:
     return Response(status_code=204)
 
 
-async def send_command(request: Request) -> Response:
+async def send_command(request: Request, body: JsonBody) -> Response:
     """Carry out a command of `koi rpc` in a run; the answer is its response."""
-    body = await body_of(request)
-    run = body.pop("run", None)
-    if not isinstance(run, str):
-        raise SessionError("invalid_request", "`run`: the message names no run", help="Send the id of one as `run`.")
     user = user_of(request)
-    response = await handle_as(user, host_of(request).find_run(run, user), body)
+    message = {name: value for name, value in body.items() if name != "run"}
+    response = await handle_as(user, host_of(request).find_run(body["run"], user), message)
     # All else that is refused is told in the response; a service without room is told to proxies and clients, too.
     status = STATUSES[code] if (code := response.get("error_code")) in RETRIED else 200
     return JSONResponse(response, status, headers_of(status))
@@ -221,52 +195,27 @@ async def send_command(request: Request) -> Response:
 # ---------------------------------------------------------------- controls
 
 
-async def cancel_run(request: Request) -> Response:
+async def cancel_run(request: Request, body: JsonBody) -> Response:
     """End the current work of a run, with everything that it started; a sleeping one without requests stays asleep."""
     session = run_of(request)
-    await body_with(request)
-    if not session.is_awake and not session.feed.requests:
+    if session.state == "asleep":
         return JSONResponse({"aborted": False, "queued": []})
-    return await _answer_command(session, "abort")
+    return JSONResponse(await session.perform(abort))
 
 
-async def pause_run(request: Request) -> Response:
-    """Have the next request of a run to a model wait."""
-    await body_with(request)
-    return await _answer_command(run_of(request), "pause")
+def endpoint_of(control: Control[..., Any]) -> Endpoint:
+    """The endpoint that carries out a control in a run; its fields are those of the body."""
+
+    async def answer(request: Request, body: JsonBody) -> Response:
+        return JSONResponse(await run_of(request).perform(control, **body) or {})
+
+    return answer
 
 
-async def continue_run(request: Request) -> Response:
-    """End a pause."""
-    await body_with(request)
-    return await _answer_command(run_of(request), "continue")
-
-
-async def steer_run(request: Request) -> Response:
-    """Say something that is heard before a model is asked next."""
-    return await _answer_command(run_of(request), "steer", await body_with(request, *MESSAGE))
-
-
-async def approve_run(request: Request) -> Response:
-    """Answer a request for permission."""
-    body = await body_with(request, "request", "decision", "reason")
-    return await _answer_command(run_of(request), "approve", body)
-
-
-async def answer_run(request: Request) -> Response:
-    """Answer a question."""
-    body = await body_with(request, "request", "answer")
-    if not isinstance(body.get("answer"), str):
-        help = "Send the `id` of a question as `request`, and a text as `answer`."
-        raise HttpError(400, "invalid_request", "`answer` is missing or no text", help=help)
-    return await _answer_command(run_of(request), "answer", body)
-
-
-async def branch_run(request: Request) -> Response:
+async def branch_run(request: Request, body: JsonBody) -> Response:
     """Begin a run that goes on from an entry of another one; with an answer, that stands in place of the one there."""
     session = session_of(request)
     host = host_of(request)
-    body = await body_with(request, *BRANCHED)
     back, say = _branch_point(body), call_by_message(body) if "message" in body else None
     if back is not None and back.answer is not None and not user_of(request).is_admin:
         recorded = await asyncio.to_thread(read, session.feed.journal)
@@ -281,22 +230,13 @@ async def branch_run(request: Request) -> Response:
     return await answer_once(request, {"branch": session.id, **body}, begin)
 
 
-def _branch_point(body: Mapping[str, Any]) -> BranchPoint | None:
+def _branch_point(body: JsonBody) -> BranchPoint | None:
     """Where a branch begins; None for the last entry. Raises HttpError."""
-    at, answer = body.get("at"), body.get("answer")
-    if at is None and answer is None:
-        return None
-    if type(at) is not int or at < 1:
-        raise HttpError(400, "invalid_request", "`at` is no number of an entry", help="Take `n` of an entry.")
-    if answer is not None and not isinstance(answer, str):
-        raise HttpError(400, "invalid_request", "`answer` is no text")
-    return BranchPoint(at, answer)
-
-
-async def _answer_command(session: RunHandle, type: str, fields: Mapping[str, Any] | None = None) -> Response:
-    """The answer to a request that is a command of `koi rpc`."""
-    response = await session.handle({**(fields or {}), "type": type})
-    return JSONResponse(response.get("data") or {}) if response["success"] else refused_answer(response)
+    if "at" in body:
+        return BranchPoint(int(body["at"]), body.get("answer"))
+    if "answer" in body:
+        raise HttpError(400, "invalid_request", "an `answer` is one at an entry", help="Send `n` of the entry as `at`.")
+    return None
 
 
 # ---------------------------------------------------------------- requests that are sent again
@@ -358,7 +298,7 @@ async def _carry_out(host: SessionHost, user: User, key: str, id: str, begin: Be
 async def list_entries(request: Request) -> Response:
     """Entries of the journal behind one."""
     session, since = run_of(request), position_of(request)
-    limit = number_of(request, "limit", DEFAULT_ENTRIES, MAX_ENTRIES)
+    limit = number_of(request, "limit", DEFAULT_ENTRIES)
     is_admin = user_of(request).is_admin
     entries = await asyncio.to_thread(_entries_behind, session.feed.journal, since, limit + 1, is_admin=is_admin)
     shown = entries[:limit]

@@ -11,14 +11,14 @@ from starlette.datastructures import URL
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
-from koi_lang.rpc.queries import agent_fields
+from koi_lang.program.declarations import agent_fields
 from koi_lang.service.programs import ServedProgram
 from koi_lang.service.users import BROWSER_S, BrowserSessions
 from koi_lang.system.capacity import are_files_short, count_open_files, file_limits
 from koi_lang.version import __version__
 from koi_lang.web.answers import RETRY_AFTER_S, HttpError
 from koi_lang.web.gate import cookie_name, session_ids
-from koi_lang.web.request_context import address_of, body_with, host_of, user_of
+from koi_lang.web.request_context import JsonBody, address_of, host_of, user_of
 from koi_lang.web.run_library import RunLibrary
 
 # States of sessions that are counted also where there are none.
@@ -34,7 +34,6 @@ MIN_DISK_BYTES, MAX_LAG_S = 50 << 20, 5.0
 TOKEN_COOKIE = "koi_token"
 
 # Bytes of a request of somebody who is not known yet.
-MAX_LOGIN_BYTES = 1 << 20
 
 
 async def tell_health(request: Request) -> Response:
@@ -99,11 +98,10 @@ def program_fields(program: ServedProgram) -> dict[str, Any]:
     }
 
 
-async def log_in(request: Request) -> Response:
+async def log_in(request: Request, body: JsonBody) -> Response:
     """Sign a browser in: it shows the id of its session from now on, which no page can read."""
     browsers: BrowserSessions = request.app.state.browsers
-    token = (await body_with(request, "token", max_bytes=MAX_LOGIN_BYTES)).get("token")
-    token = token if isinstance(token, str) else ""
+    token = body["token"]
     user = browsers.users.of_token(token)
     if user is None and not browsers.users.is_open:
         raise HttpError(401, "no_token", "nobody is known by this token", help="Take the one of the start.")
@@ -115,9 +113,8 @@ async def log_in(request: Request) -> Response:
     return answer
 
 
-async def log_out(request: Request) -> Response:
+async def log_out(request: Request, body: JsonBody) -> Response:
     """Sign a browser out, with all streams that it has open."""
-    await body_with(request)
     browsers: BrowserSessions = request.app.state.browsers
     answer = JSONResponse({})
     for id in session_ids(request.scope):

@@ -115,8 +115,9 @@ async def test_a_typed_result_grows(desk: Path) -> None:
         other = program.agent("Editor").stream("start", {"topic": "tea"})
         untyped = [other.partial async for _ in other]
 
-    assert (outline, True) == (stream.result, len(parts) > 1)
-    assert all(outline["title"].startswith(part["title"]) for part in parts if part)
+    assert (outline, outline) == (stream.result, {**parts[-1], "parts": outline["parts"]})
+    assert len(parts) > 1
+    assert all(outline["title"].startswith(part["title"]) for part in parts)
     assert {None} == set(untyped)
 
 

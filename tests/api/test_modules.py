@@ -105,10 +105,10 @@ async def test_functions_use_the_program_around_them(hello: Any) -> None:
 async def test_functions_without_a_run(hello: Any, project: Project) -> None:
     """A function that only computes needs none: nothing is written, and errors are those of the code."""
     assert 3 == await hello.plain(2)
-    with pytest.raises(Exception, match="far") as failed:
+    with pytest.raises(koi_lang.ProgramError, match=r"^RangeError: far$") as failed:
         await hello.fail()
 
-    assert not isinstance(failed.value, koi_lang.KoiError)
+    assert "RangeError: far" == str(failed.value.__cause__)
     assert not (project.folder / ".koi").exists()
 
 

@@ -46,10 +46,38 @@ def test_a_pattern_does_not_stop_the_run(pattern: str, text: str, fits: bool) ->
 
 
 def test_a_pattern_of_names_does_not_stop_the_run() -> None:
-    """Names of fields are not matched against patterns of the server."""
-    checks = Checks({"type": "object", "patternProperties": {SLOW: {}}, "additionalProperties": False})
+    """They are matched as values are; what a pattern may mean that cannot be is left to the server."""
+    integer = {"type": "integer"}
+    checks = Checks({"patternProperties": {SLOW: integer}, "additionalProperties": False})
+    unreadable = Checks({"patternProperties": {"(?P<x>a)": integer}, "additionalProperties": False})
 
-    assert [] == list(checks.problems({TEXT: 1}))
+    assert [f"it takes no `{TEXT}`"] == list(checks.problems({TEXT: 1}))
+    assert ['`aaa` must be a whole number, not "s"'] == list(checks.problems({"aaa": "s"}))
+    assert [] == list(unreadable.problems({"c": "s"}))
+
+
+def test_other_names_have_the_type_of_others() -> None:
+    """Those that are neither named nor fit a pattern."""
+    schema = {"properties": {"a": {}}, "patternProperties": {"^x": {}}, "additionalProperties": {"type": "string"}}
+
+    assert ["`b` must be a text, not 1"] == list(Checks(schema).problems({"a": 1, "xy": 1, "b": 1, "c": ""}))
+
+
+@pytest.mark.parametrize(
+    ("schema", "value", "fits"),
+    [
+        ({"format": "date"}, "2025-02-30", False),
+        ({"format": "date"}, "2025-02-28", True),
+        ({"format": "uuid"}, "xx", False),
+        ({"format": "ipv6"}, "::1", True),
+        ({"format": "email"}, 5, True),
+        ({"format": "made-up"}, "xx", True),
+    ],
+)
+def test_formats_are_checked_where_that_is_asked_for(schema: dict[str, Any], value: Any, fits: bool) -> None:
+    """A server only notes them."""
+    assert [] == list(Checks(schema).problems(value))
+    assert fits == (not list(Checks(schema, has_formats=True).problems(value)))
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from koi_lang.errors import SettingsError
+from koi_lang.errors import KoiError, SettingsError
 from koi_lang.runtime.agents.declarations import Mcp
 from koi_lang.runtime.mcp.configured import options_of
 from koi_lang.runtime.mcp.connection import McpConnection
@@ -134,6 +134,51 @@ def test_broken_files_are_told(tmp_path: Path, file: str, text: str, told: str) 
 
     assert raised.value.message.startswith(told)
     assert raised.value.help
+
+
+UNUSED = "role Worker { can think }\nagent Main : Worker { on go() { console.log('went') } }\nrun Main.go({})\n"
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ('command = "a"\ndenny = ["del"]', "the MCP server `x` in `koi.toml` has no option `denny`"),
+        ('comand = "a"', "the MCP server `x` in `koi.toml` has no option `comand`"),
+        ('command = "a"\ntimeout = 5', "the MCP server `x` in `koi.toml` has no option `timeout`"),
+        ('deny = "del"', "`deny` of the MCP server `x` is no list of patterns"),
+        ("timeout_s = -1", "`timeout_s` of the MCP server `x` must be a number above 0, not -1"),
+        ("timeout_s = inf", "`timeout_s` of the MCP server `x` must be a number above 0, not inf"),
+        ("start_timeout_s = nan", "`start_timeout_s` of the MCP server `x` must be a number above 0, not nan"),
+        ("command = 3", "the MCP server `x` is not declared completely: `command` must be a text, not 3"),
+        ('command = "a"\nargs = "b"', "the MCP server `x` is not declared completely: `args` must be a list"),
+        ('url = "http://a"\ntype = "htp"', "the MCP server `x` is not declared completely: `type` must be one of"),
+    ],
+)
+def test_wrong_options_are_told_before_anything_runs(project: Project, options: str, said: str) -> None:
+    """Those of `koi.toml` also where the program uses no server, by whatever looks at the settings."""
+    project.write("main.koi", UNUSED)
+    project.write("koi.toml", f"[mcp.x]\n{options}\n")
+
+    run, audit, doctor = (project.koi(*words) for words in (("run", "main.koi"), ("audit", "main.koi"), ("doctor",)))
+
+    assert (2, "") == (run.returncode, run.stdout)
+    assert said in run.stderr
+    assert said in audit.stderr
+    assert said in doctor.stdout + doctor.stderr
+
+
+def test_options_of_other_programs(tmp_path: Path) -> None:
+    """They may stand in `.mcp.json`; what is nearly one of ours is a slip of the pen."""
+    foreign = {"command": "a", "timeout": 60, "auth": {}, "disabled": False, "autoApprove": [], "trust": True}
+    describe(tmp_path, foreign=foreign, slip={"command": "a", "denny": ["del"]}, none={"cmd": "a"})
+    settings = read_settings(tmp_path)
+
+    assert foreign == options_of("foreign", settings)
+    with pytest.raises(SettingsError, match=r"the MCP server `slip` in .* has no option `denny`") as raised:
+        options_of("slip", settings)
+    assert (raised.value.help or "").startswith("Did you mean `deny`?")
+    with pytest.raises(KoiError, match="the MCP server `none` is not declared completely: `command` is missing"):
+        options_of("none", settings)
 
 
 def test_keys_are_handed_on_by_name_only(shelf: Shelf, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -301,3 +301,24 @@ def test_a_damaged_record(desk: Desk) -> None:
     desk.store.keep(f"MCP_TOKENS {desk.gate.url}", json.dumps({"tokens": {"access_token": 5}}))
 
     assert '✅ call_mcp -> {"result":"a"}' in desk.play(ECHO).feedback[1]
+
+
+@pytest.mark.parametrize(
+    ("client", "issuer", "why"),
+    [
+        ({"client_secret": "a-long-secret"}, "https://elsewhere.example/", "issuer mismatch"),
+        ({"private_key": "-----BEGIN no key at all"}, "", "its `private_key` cannot sign"),
+    ],
+)
+def test_a_client_that_signs_in_for_itself_asks_nobody(
+    desk: Desk, client: dict[str, str], issuer: str, why: str
+) -> None:
+    """Nobody is asked and no page is opened; its secret goes to the issuer that it names, and to no other."""
+    named = issuer or desk.gate.url.removesuffix("mcp")
+    oauth = {"client_id": "ours", "grant": "client_credentials", "issuer": named, **client}
+    played = desk.play(ECHO, approvals=(), oauth=oauth)
+
+    assert why in played.feedback[1]
+    assert [] == desk.browser.pages
+    assert "token" not in desk.gate.noted
+    assert {*client.values()} <= {*desk.secrets}

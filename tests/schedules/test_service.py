@@ -220,6 +220,7 @@ GOOD = b'{"action": "opened"}'
         ("github", GOOD, {}, 401, "wrong_signature"),
         ("github", GOOD, sign(GOOD, "another"), 401, "wrong_signature"),
         ("github", GOOD, sign(GOOD + b" "), 401, "wrong_signature"),
+        ("github", b"", sign(b""), 400, "parse_error"),
         ("github", GOOD, {"X-Hub-Signature-256": "sha1=00"}, 401, "wrong_signature"),
         ("github", GOOD, sign_with_time(GOOD, "old", time.time() - 3600), 401, "wrong_signature"),
         ("github", GOOD, sign_as_koi(GOOD, time.time() + 3600), 401, "wrong_signature"),

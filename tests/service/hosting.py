@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -30,11 +30,12 @@ async def hosted_in(
     *files: str,
     limits: ServiceLimits | None = None,
     note: Callable[[str], None] = ignore_line,
+    shared: Sequence[str] = (),
     **options: Any,
 ) -> Any:
     """What a scenario gives with a host in a folder; a further one with the same folder is a restart."""
     own = RunOptions(settings=read_settings(folder), record=True, words=WORDS, **options)
-    programs = Programs([str(folder / file) for file in files], own)
+    programs = Programs([str(folder / file) for file in files], own, shared)
     settings = ServiceSettings(limits=limits or ServiceLimits())
     async with asyncio.timeout(LIMIT_S), hosting(programs, folder, settings, note) as host:
         return await scenario(host)

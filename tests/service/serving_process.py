@@ -81,7 +81,7 @@ class ServiceProcess:
         assert self.process is not None
         with suppress(ProcessLookupError):
             self.process.send_signal(number)
-        self.process.communicate(timeout=LIMIT_S)
+        self.told += [text for text in self.process.communicate(timeout=LIMIT_S) if text]
         return self.process.returncode
 
     # ------------------------------------------------------------ requests
@@ -106,8 +106,9 @@ class ServiceProcess:
         return str(answer.json()["id"])
 
     def command(self, run: str, type: str, **fields: Any) -> dict[str, Any]:
-        """The response to a command."""
-        response: dict[str, Any] = self.request("POST", "api/command", {"run": run, "type": type, **fields}).json()
+        """The response to a command, which has a number as those of the pages have."""
+        body = {"run": run, "id": 1, "type": type, **fields}
+        response: dict[str, Any] = self.request("POST", "api/command", body).json()
         return response
 
     def follow(self, run: str, since: str = "0") -> Iterator[tuple[str, dict[str, Any]]]:

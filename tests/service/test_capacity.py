@@ -12,11 +12,14 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 
 import httpx2
 import pytest
 
+from koi_lang.service import slots
+from koi_lang.service.errors import ServiceError
 from koi_lang.service.slots import SessionSlots
 from koi_lang.settings.service import ServiceLimits
 from koi_lang.system.capacity import WANTED_FILES, are_files_short, count_open_files, file_limits, raise_file_limit
@@ -86,6 +89,45 @@ def test_many_conversations_are_answered(start_service: Start, limit: int, numbe
     took_s = time.monotonic() - began
 
     print(f"{number} conversations, {at_once} at once, {limit} files: {number / took_s:.1f} a second")
+
+
+@dataclass(slots=True)
+class Session:
+    """A session for its slot, at work until it rests."""
+
+    id: str
+    owner: str = "root"
+    is_at_rest: bool = False
+    used: float = 0.0
+    slots: SessionSlots | None = None
+
+    async def sleep_at_rest(self) -> None:
+        """Give the slot to another one."""
+        assert self.slots is not None
+        self.slots.free(self)
+
+
+def test_a_session_waits_for_room(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where all slots are taken by work, the next session has the first one that rests; after a while it is refused."""
+    monkeypatch.setattr(slots, "MAX_WAIT_S", 0.1)
+    full = SessionSlots(ServiceLimits(), {})
+    monkeypatch.setattr(full, "max_by_files", 1.0)
+
+    async def scenario() -> list[bool]:
+        first, second = Session("1", slots=full), Session("2", slots=full)
+        await full.take(first)
+        with pytest.raises(ServiceError) as refused:
+            await full.take(second)
+        assert "overloaded" == refused.value.code
+        waiting = asyncio.ensure_future(full.take(second))
+        await asyncio.sleep(0)
+        had_to_wait = not waiting.done()
+        first.is_at_rest = True
+        full.tell_room()
+        await waiting
+        return [had_to_wait, full.is_crowded]
+
+    assert [True, True] == asyncio.run(scenario())
 
 
 def test_a_service_opens_as_many_files_as_it_may(tmp_path: Path) -> None:

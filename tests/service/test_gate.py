@@ -351,6 +351,16 @@ def test_neighbours_do_nothing_by_a_cookie(
     assert is_refused == (403 == asked_by(service, cookie, method, path, **own))
 
 
+def test_a_refused_web_socket_is_no_error_of_the_service(start_service: Callable[..., ServiceProcess]) -> None:
+    """Anybody may ask for one, so that the log would be full of it."""
+    service = start_service()
+    with pytest.raises(InvalidStatus, match="401"):
+        connect(f"{service.url.replace('http', 'ws')}/api/runs/x/ws")
+    service.end()
+
+    assert "handshake" not in "".join(service.told)
+
+
 @pytest.mark.parametrize("origin", [None, OTHER, "null"])
 def test_a_web_socket_by_a_cookie_has_a_page(service: ServiceProcess, origin: str | None) -> None:
     """A browser says of which page a WebSocket is; a refusal says why, as that of a request does."""

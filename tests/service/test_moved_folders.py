@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import shutil
 from pathlib import Path
 
 import pytest
 
 from koi_lang import settings
+from koi_lang.cli.trust import show_trust
 from koi_lang.runtime.journal.line_ends import Chain, Signer, seal_line, unseal_line
 from koi_lang.runtime.journal.reader import read, read_header
 from koi_lang.runtime.journal.store import path_of
@@ -50,6 +52,50 @@ def require_they_go_on(folder: Path, asleep: str, waiting: str, working: str) ->
         assert [["2", "5"], ["blue"], ["begun", "ended"]] == [printed(session) for session in sessions]
 
     restart(folder, scenario)
+
+
+def belong_to(person: str, monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
+    """Have what is done from now on be done by a person, with a configuration of their own, in a folder."""
+    monkeypatch.delenv(settings.TRUST_VARIABLE, raising=False)
+    monkeypatch.setenv("KOI_CONFIG_DIR", str(folder.parent.parent / person))
+    monkeypatch.chdir(folder)
+
+
+def test_sessions_of_others_do_not_go_on(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Their folder brings the key that has signed them; they are listed, and go on once the folder is trusted."""
+    notes, noted = list[str](), asyncio.Event()
+    belong_to("stranger", monkeypatch, folder)
+    runs = restart(folder, three_sessions)
+    target = folder.parent / "2"
+    shutil.copytree(folder, target)
+    belong_to("person", monkeypatch, target)
+
+    def note(text: str) -> None:
+        notes.append(text)
+        noted.set()
+
+    async def scenario(host: SessionHost) -> list[str]:
+        own = await begin(host, "Main.add", n=1)
+        await until(own, "idle")
+        await own.sleep()
+        await called(own, "Main.add", n=2)
+        refused = [await host.find(run, ADMIN).handle({"type": "get_state"}) for run in runs]
+        assert [False] * 3 == [response["success"] for response in refused], refused
+        assert ["1", "3"] == printed(own)
+        await noted.wait()
+        return [session.id for session in host.all(ADMIN)]
+
+    listed = restart(target, scenario, note=note)
+
+    assert {*runs} < {*listed}
+    assert ["do not go on", "`koi trust`"] == [text for text in ("do not go on", "`koi trust`") if text in notes[0]]
+    show_trust(is_agreed=True)
+    assert "  sessions of this folder go on, with what was allowed in them\n" == capsys.readouterr().out
+    require_they_go_on(target, *runs)
+    shutil.move(target, folder.parent / "3")
+    assert not settings.read_settings(folder.parent / "3").is_trusted
 
 
 @pytest.mark.parametrize("is_moved", [True, False])

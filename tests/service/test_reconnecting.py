@@ -63,3 +63,21 @@ def test_messages_that_wait_are_read_together(tmp_path: Path) -> None:
         raise AssertionError("it was closed")
 
     assert [[1, None, 2], [3, None], []] == asyncio.run(scenario())
+
+
+def test_transient_messages_stay_between_their_entries(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also where the journal, which is read later, already holds what came behind them."""
+
+    async def scenario() -> list[list[int | None]]:
+        feed = Feed("none", tmp_path / "none.jsonl", NOTHING, lambda message: None)
+        monkeypatch.setattr(feed, "entries_since", lambda since, view: iter([(n, b"x") for n in (1, 2, 3)]))
+        reader, groups = feed.subscribe(0), list[list[int | None]]()
+        for number in (2, None, 3):
+            reader.add((number, b"x"))
+        async for messages in reader.listen(0.01):
+            groups.append([number for number, _ in messages])
+            if not messages:
+                return groups
+        raise AssertionError("it was closed")
+
+    assert [[1], [2, None, 3], []] == asyncio.run(scenario())

@@ -11,7 +11,8 @@ import pytest
 from websockets.exceptions import ConnectionClosed
 from websockets.sync.client import ClientConnection, connect
 
-from koi_lang.web.answers import refused_answer
+from koi_lang.service.errors import ServiceError
+from koi_lang.web.answers import error_answer
 from tests.limits import LIMIT_S
 from tests.service.serving_process import ServiceProcess
 
@@ -34,7 +35,7 @@ def test_who_is_not_known_is_told_how_to_sign_in(service: ServiceProcess) -> Non
 @pytest.mark.parametrize(("code", "status"), [("limit_reached", 429), ("overloaded", 503)])
 def test_who_comes_too_early_is_told_when_to_come(code: str, status: int) -> None:
     """A command that is refused for want of room says after how many seconds it may be sent again."""
-    answer = refused_answer({"error_code": code, "error": "full"})
+    answer = error_answer(ServiceError(code, "full"))
 
     assert (status, True) == (answer.status_code, "retry-after" in answer.headers)
     assert code == json.loads(bytes(answer.body))["code"]

@@ -12,7 +12,9 @@ import httpx2
 import pytest
 from openapi_spec_validator import OpenAPIV31SpecValidator
 
+from koi_lang.runtime.schema import is_plainly_fitting, problems
 from koi_lang.system.certificates import certificates
+from koi_lang.web.operations import OPERATIONS
 from tests.limits import LIMIT_S
 from tests.service.serving_process import TOKEN, ServiceProcess
 
@@ -87,6 +89,8 @@ def test_what_is_under_way_is_ended(service: ServiceProcess, waiting: str) -> No
         ("steer", {"message": "x", "type": "abort"}),
         ("approve", {"request": "x", "decision": "perhaps"}),
         ("answer", {"request": 1, "answer": "x"}),
+        ("messages", {"message": "x", "images": "y"}),
+        ("calls", {"payload": {}}),
         ("branch", {"at": True}),
         ("branch", {"answer": "x"}),
     ],
@@ -106,7 +110,7 @@ def test_what_does_not_fit_is_refused(service: ServiceProcess, waiting: str, wha
         ("calls", {"handler": "Editor.start", "payload": {"topic": "tea"}}, "`POST /api/runs/ID/cancel`"),
         ("continue", {}, "`POST /api/runs/ID/cancel`"),
         ("answer", {"request": "request-99", "answer": "yes"}, "`open` of `GET /api/runs/ID`"),
-        ("answer", {"request": "request-1"}, "a text as `answer`"),
+        ("answer", {"request": "request-1"}, "answer: string"),
         ("approve", {"request": "request-1", "decision": "yes"}, "`POST /api/runs/ID/answer`"),
     ],
 )
@@ -233,6 +237,27 @@ def test_names_that_are_no_texts_are_refused(service: ServiceProcess, wrong: Any
     """Whatever stands in place of the name of a program, a handler or a message is told, and breaks nothing."""
     bodies = ({"program": wrong}, {"handler": wrong}, {"message": wrong}, {"message": "hi", "handler": wrong})
     assert [400] * 4 == [service.request("POST", "api/runs", body).status_code for body in bodies]
+
+
+def test_every_field_is_checked_whatever_it_is() -> None:
+    """A request with one field of each kind of JSON value fits or is told; ids of commands are texts or numbers."""
+    values = ("x", 1, 2.5, True, None, [], ["x"], {}, {"x": 1})
+    wrong = {
+        (each.name, name, json.dumps(value)): [*problems({name: value}, {**each.body, "required": ()})]
+        for each in OPERATIONS
+        if each.body is not None
+        for name in each.body["properties"]
+        for value in values
+        if not is_plainly_fitting({name: value}, {**each.body, "required": ()})
+    }
+    fitting = [value for value in map(json.dumps, values) if not wrong.get(("command", "id", value))]
+    assert ['"x"', "1", "2.5"] == fitting
+
+
+@pytest.mark.parametrize("query", ["before=x", "state=zz", "limit=0", "limit=1e1", "limit=١", "nobody=1"])
+def test_a_query_that_fits_no_schema_is_refused(service: ServiceProcess, query: str) -> None:
+    """What would list nothing is told, as for every field of the document."""
+    assert 400 == service.request("GET", f"api/runs?{query}").status_code
 
 
 def test_the_service_describes_itself(service: ServiceProcess) -> None:

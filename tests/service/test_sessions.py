@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import signal
+import socket
+import struct
 from collections.abc import Callable
 from itertools import takewhile
 from pathlib import Path
@@ -119,16 +121,39 @@ def test_a_socket_follows_and_answers(service: ServiceProcess) -> None:
     headers = {"Authorization": f"Bearer {service.token}"}
     address = f"{service.url.replace('http', 'ws', 1)}/api/runs/{run}/ws?since=0"
 
-    with connect(address, additional_headers=headers) as socket:
-        received = iter(lambda: json.loads(socket.recv(timeout=LIMIT_S)), None)
+    with connect(address, additional_headers=headers) as client:
+        received = iter(lambda: json.loads(client.recv(timeout=LIMIT_S)), None)
         question = next(message for message in received if is_question(message))
-        socket.send("no JSON")
+        client.send("no JSON")
         refused = next(message for message in received if message["type"] == "response")
         assert "parse_error" == refused["error_code"]
-        socket.send(json.dumps({"id": 7, "type": "answer", "request": question["id"], "answer": "yes"}))
+        client.send(json.dumps({"id": 7, "type": "answer", "request": question["id"], "answer": "yes"}))
         rest = list(takewhile(lambda message: not is_event("call_ended")(message), received))
 
     assert {"type": "response", "command": "answer", "id": 7, "success": True} in rest
+
+
+def test_clients_that_leave_after_the_handshake_are_no_fault(start_service: Callable[..., ServiceProcess]) -> None:
+    """However early they go, with or without a goodbye, nothing is written into the log."""
+    service = start_service()
+    run = service.begin(**START)
+    host, port = service.url.removeprefix("http://").split(":")
+    lines = [
+        f"GET /api/runs/{run}/ws?since=0 HTTP/1.1", f"Host: {host}:{port}", "Upgrade: websocket", "Connection: Upgrade",
+        "Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==", "Sec-WebSocket-Version: 13", f"Authorization: Bearer {TOKEN}",
+    ]  # fmt: skip
+    for number in range(12):
+        with socket.create_connection((host, int(port))) as client:
+            if number % 2:  # the system then resets the connection
+                client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+            client.sendall("\r\n".join([*lines, "", ""]).encode())
+            if number % 3 == 0:
+                client.recv(10)
+    service.wait_for_state(run, "waiting")
+    assert service.process is not None
+    service.process.send_signal(signal.SIGTERM)
+
+    assert "Traceback" not in service.process.communicate(timeout=LIMIT_S)[1]
 
 
 @pytest.mark.parametrize(

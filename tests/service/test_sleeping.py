@@ -10,14 +10,18 @@ from typing import Any
 import pytest
 
 from koi_lang.errors import capture
+from koi_lang.rpc.dispatcher import Dispatcher
 from koi_lang.runtime.journal.reader import read
 from koi_lang.runtime.journal.summary import summarise
 from koi_lang.service.host import SessionHost
 from koi_lang.service.hosted import HostedSession
 from koi_lang.service.live import run_socket, server
 from koi_lang.service.live.addresses import listen, socket_path
+from koi_lang.sessions import calls
 from koi_lang.sessions.calls import begin_named
+from koi_lang.sessions.errors import SessionError
 from koi_lang.settings.service import ServiceLimits
+from tests.limits import LIMIT_S
 from tests.service.hosting import ADMIN, begin, called, data, play, until, until_told
 
 PROGRAM = '''
@@ -155,6 +159,46 @@ def test_a_question_waits_while_its_session_sleeps(folder: Path) -> None:
 
     run, request = restart(folder, ask)
     restart(folder, answer)
+
+
+def test_a_control_of_a_session_here_is_a_function_call(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An answer and an abort form no message of `koi rpc`; they wake a session that sleeps, as its commands do."""
+    monkeypatch.setattr(Dispatcher, "handle", None)
+
+    async def scenario(host: SessionHost) -> None:
+        session = await begin(host, "Main.ask")
+        await until(session, "waiting")
+        await host.put_to_sleep(0)
+        with pytest.raises(SessionError, match="no open request"):
+            await session.perform(calls.answer, request="request-1", answer="red")
+        await session.perform(calls.answer, request=session.feed.requests[0]["id"], answer="blue")
+        await until(session, "idle")
+        assert (["blue"], []) == (printed(session), session.feed.requests)
+        await session.begin_call(partial(begin_named, name="Main.wait", payload={"ms": 60_000}))
+        assert {"aborted": True, "queued": []} == await session.perform(calls.abort)
+        assert ("idle", []) == (session.state, session.feed.requests)
+
+    restart(folder, scenario)
+
+
+def test_what_is_under_way_is_at_work_at_once(folder: Path) -> None:
+    """A client that comes before a session has gone on waits for the end of its call, as one that comes later."""
+
+    async def scenario(host: SessionHost) -> str:
+        session = await begin(host)
+        await data(session, "run_playbook", name="Main.wait", args={"ms": 300})
+        await until_told(session, lambda message: b'"begun' in message)
+        return session.id
+
+    async def again(host: SessionHost) -> tuple[str, str, bool]:
+        session = host.find(run, ADMIN)
+        before = session.state
+        await session.wait_for_rest(LIMIT_S)
+        return before, session.state, (await session.outcome())["ok"]
+
+    run = restart(folder, scenario)
+
+    assert ("working", "idle", True) == restart(folder, again)
 
 
 def test_what_is_under_way_goes_on_after_a_restart(folder: Path) -> None:

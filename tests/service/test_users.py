@@ -86,7 +86,8 @@ def test_a_user_has_so_many_sessions_at_work(shared: ServiceProcess) -> None:
     refused = bob.request("POST", "api/runs", START)
 
     assert (429, "limit_reached") == (refused.status_code, refused.json()["code"])
-    assert "`bob` has 2 sessions at work, all that may be awake at a time" == refused.json()["message"]
+    message = "`bob` has 2 sessions that wait for an answer, all that may be awake at a time"
+    assert (message, "Answer or cancel one") == (refused.json()["message"], refused.json()["help"][:20])
     assert as_user(shared, "ada").begin(**START)
     (question,) = bob.get(f"api/runs/{runs[0]}")["open"]
     bob.command(runs[0], "answer", request=question["id"], answer="no")

@@ -160,7 +160,7 @@ def test_what_fails_once_arrives_later(tmp_path: Path, receiver: Receiver) -> No
     hooks = webhooks(tmp_path, receiver.url("fail"), now=clock)
     deliver(hooks, ended())
     clock.now += PAUSES_S[0]
-    hooks = webhooks(tmp_path, now=clock)
+    hooks = webhooks(tmp_path, receiver.url("fail"), now=clock)
 
     async def main() -> None:
         async with hooks.sending():
@@ -237,6 +237,16 @@ def test_a_name_is_looked_up_once(tmp_path: Path, receiver: Receiver, monkeypatc
     assert (1, "hook.example") == (asked.count("hook.example"), receiver.received[0].headers["host"].partition(":")[0])
 
 
+def test_an_address_without_a_hook_is_told_nothing(tmp_path: Path, receiver: Receiver) -> None:
+    """What a database has brought along, or waited when its hook was taken away, is given up."""
+    webhooks(tmp_path, receiver.url("gone")).tell(ended())
+    hooks = webhooks(tmp_path, receiver.url("ok"))
+    deliver(hooks, ended(2))
+
+    assert [("delivered", 1, ""), ("failed", 0, "no hook has this address")] == sorted(states(hooks))
+    assert ["/ok"] == [got.path for got in receiver.received]
+
+
 def test_a_killed_process_loses_no_message(tmp_path: Path, receiver: Receiver) -> None:
     """What was told, and what was on its way when SIGKILL came, is sent by the next process, under the same id."""
     process = os.fork()
@@ -257,7 +267,7 @@ def test_a_killed_process_loses_no_message(tmp_path: Path, receiver: Receiver) -
             os._exit(1)
     assert -signal.SIGKILL == os.waitstatus_to_exitcode(os.waitpid(process, 0)[1])
     before = {got.id for got in receiver.at("hang")}
-    hooks = webhooks(tmp_path, try_s=3600.0)
+    hooks = webhooks(tmp_path, receiver.url("ok"), receiver.url("hang"), try_s=3600.0)
 
     def has_arrived() -> bool:
         calls = {json.loads(got.body)["data"]["call"] for got in receiver.at("ok")}

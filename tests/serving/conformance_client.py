@@ -7,10 +7,14 @@ import os
 import subprocess
 import sys
 import tempfile
+import urllib.request
 from pathlib import Path
+from urllib.parse import urlsplit, urlunsplit
 
 # A browser that follows where pages lead.
 BROWSER = "import sys, urllib.request; urllib.request.urlopen(sys.argv[1], timeout=300).read()"
+# Where the suite expects a client to be described.
+DESCRIPTION = "https://conformance-test.local/client-metadata.json"
 # What starts a `koi` command; whoever starts this may know a faster way.
 KOI = json.loads(os.environ.get("KOI_WORDS", "null")) or [sys.executable, "-m", "koi_lang"]
 ROOT = Path(__file__).resolve().parents[2]
@@ -62,10 +66,25 @@ def main() -> int:
         return subprocess.run(words, input="\n" * 20, text=True, cwd=folder, env=environment, check=False).returncode
 
 
+def issuer_of(url: str) -> str:
+    """The issuer that a server names for itself."""
+    parts = urlsplit(url)
+    address = urlunsplit((parts.scheme, parts.netloc, f"/.well-known/oauth-protected-resource{parts.path}", "", ""))
+    with urllib.request.urlopen(address, timeout=60) as answer:
+        return str(json.load(answer)["authorization_servers"][0])
+
+
 def sign_in(folder: str, url: str, environment: dict[str, str]) -> int:
     """Sign in to a server, and list its tools; a client that was registered by hand is given by the suite."""
     context = json.loads(environment.get("MCP_CONFORMANCE_CONTEXT", "{}"))
     client = {name: context[name] for name in ("client_id", "client_secret") if name in context}
+    scenario = environment.get("MCP_CONFORMANCE_SCENARIO")
+    if scenario == "auth/basic-cimd":
+        client = {"client_id": DESCRIPTION}
+    if scenario == "auth/client-credentials-jwt":
+        client |= {"private_key": context["private_key_pem"], "algorithm": context["signing_algorithm"]}
+    if str(scenario).startswith("auth/client-credentials"):
+        client |= {"grant": "client_credentials", "issuer": issuer_of(url)}
     described = {"type": "http", "url": url, **({"oauth": client} if client else {})}
     Path(folder, ".mcp.json").write_text(json.dumps({"mcpServers": {"server": described}}), "utf-8")
     browser = Path(folder, "browser.py")

@@ -25,6 +25,7 @@ pytestmark = [pytest.mark.needs("node", "npm"), pytest.mark.timeout(600)]
 VERDICT = re.compile(r"^([✓✗]) ([\w/-]+): ", re.MULTILINE)
 
 # What Koi does not offer, and why, by the protocol.
+# Requests for the model and for the folders of the client are deprecated since 2026-07-28.
 AGENTS_ASK_THEIR_OWN = "agents ask models of their own, not that of the client"
 STAYS_OUT = {
     "2025-11-25": {
@@ -44,7 +45,7 @@ STAYS_OUT = {
 }
 # Of the scenarios for signing in, one of each kind; what does not pass of the others:
 # `auth/scope-step-up`, where a person would have to be asked again in the middle of a run;
-# `auth/basic-cimd`, for clients that have a page of their own on the web.
+# `auth/enterprise-managed-authorization`, `auth/wif-jwt-bearer` and `auth/dpop`, which the library has in part, or not.
 SIGN_IN = (
     "metadata-default", "scope-from-www-authenticate", "token-endpoint-auth-basic", "pre-registration",
     "2025-03-26-oauth-metadata-backcompat",
@@ -53,7 +54,7 @@ CORE = ("initialize", "tools_call", "elicitation-sep1034-client-defaults", "sse-
 MODERN = (
     "request-metadata", "http-standard-headers", "http-custom-headers", "http-invalid-tool-headers",
     "json-schema-ref-no-deref", "sep-2322-client-request-state", "auth/authorization-server-migration",
-    "auth/iss-wrong-issuer",
+    "auth/iss-wrong-issuer", "auth/basic-cimd", "auth/client-credentials-basic", "auth/client-credentials-jwt",
 )  # fmt: skip
 
 

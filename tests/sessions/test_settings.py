@@ -290,3 +290,31 @@ def test_a_run_keeps_the_settings_that_it_began_with(project: Project) -> None:
 
     assert "`127.0.0.1` is no public address\n" == first
     assert "cannot be reached" in second
+
+
+@pytest.mark.parametrize(
+    ("model", "said"),
+    [
+        ('{ temperature = "hot" }', ": `temperature` cannot be 'hot'"),
+        ("{ temperature = nan }", ": `temperature` cannot be nan"),
+        ("{ max_tokens = 0 }", ": `max_tokens` cannot be 0"),
+        ("{ top_p = 2 }", ": `top_p` cannot be 2"),
+        ('{ cache = "maybe" }', ": `cache` cannot be 'maybe'"),
+        ('{ base_url = "not a url" }', ": `base_url` cannot be 'not a url'"),
+        ('{ transport = "post" }', ": `transport` cannot be 'post'"),
+        ('{ model = "openai/a", fallback = [{ model = "openai/b", seed = "x" }] }', ": `seed` cannot be 'x'"),
+        ('{ fallback = "openai/b" }', ": `fallback` is not a list of models"),
+        ('"openai/"', " names no model"),
+        ('{ model = "" }', " names no model"),
+    ],
+)
+def test_wrong_options_of_models_are_told_before_anything_runs(project: Project, model: str, said: str) -> None:
+    """With the role and the file, also where the program asks no model; `koi doctor` says the same."""
+    project.write("a.koi", "role W { can think }\nagent A : W { on go() { console.log('went') } }\nrun A.go()\n")
+    project.write("koi.toml", f"[models]\nsmall = {model}\n")
+
+    run, doctor = project.koi("run", "a.koi"), project.koi("doctor", "--offline")
+
+    assert (2, "") == (run.returncode, run.stdout)
+    assert f"`small` in `[models]` of `koi.toml`{said}" in run.stderr
+    assert f"`small` in `[models]` of `koi.toml`{said}" in doctor.stdout + doctor.stderr

@@ -44,6 +44,24 @@ def test_a_page_holds_the_run_and_no_place_of_this_machine(koi: Commands, desk: 
     assert {"header", "run", "entries", "source", "graph", "tree"} == held.keys()
 
 
+SECRET = """
+role Worker { can registry }
+agent Main : Worker {
+  on start(args: Json) { await callAction("registry_set", { key: "token", value: "Rt5Yu6Io7Pa8Sd9F" }) }
+}
+run Main.start({})
+"""
+
+
+def test_a_page_hides_in_the_source_what_the_journal_hides(koi: Commands) -> None:
+    """Neither the entry of an action has the value of a telling name, nor the line that is shown beside it."""
+    assert 0 == koi.record(SECRET).code
+    assert 0 == koi("runs", "export", "--html", koi.journal.stem).code
+    page = (koi.folder / f"{koi.journal.stem}.html").read_text("utf-8")
+
+    assert (False, True) == ("Rt5Yu6Io7Pa8Sd9F" in page, 'key: \\"token\\", value: \\"[redacted]\\"' in page)
+
+
 def test_a_page_carries_out_its_own_script_only(desk: Path) -> None:
     """The policy names the script and the styles by their hashes, and permits nothing else."""
     page = run_page(desk, str)

@@ -79,10 +79,13 @@ def listen(path: Path) -> socket.socket:
 
 def _make_folder(folder: Path) -> None:
     """Have a folder of the person's own. Raises OSError."""
-    make_state_folder(folder.parent)
-    with suppress(FileExistsError):
-        folder.mkdir(mode=0o700)
-    status = os.lstat(folder)
+    try:
+        status = os.lstat(folder)
+    except FileNotFoundError:
+        make_state_folder(folder.parent)
+        with suppress(FileExistsError):
+            folder.mkdir(mode=0o700)
+        status = os.lstat(folder)
     if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.getuid():
         raise ForeignSocketError(errno.EPERM, "it is not the person's own folder", str(folder))
     if stat.S_IMODE(status.st_mode) != 0o700:

@@ -30,6 +30,7 @@ from koi_lang.service.known_state import read_state
 from koi_lang.service.store import Database
 from koi_lang.service.threads import ThreadRow, ThreadTable
 from koi_lang.service.users import User
+from koi_lang.sessions import calls
 from koi_lang.sessions.calls import begin_message, begin_named
 from koi_lang.web.a2a.cards import public_handlers
 
@@ -112,9 +113,7 @@ class SessionExecutor(AgentExecutor):
         question = next((each for each in session.feed.requests if each["type"] == "question"), None)
         if question is not None:
             answer = text or json.dumps(data[0] if data else "")
-            response = await session.handle({"type": "answer", "request": question["id"], "answer": answer})
-            if not response["success"]:
-                raise KoiError(str(response["error"]), help=response.get("help"))
+            await session.perform(calls.answer, request=question["id"], answer=answer)
             return
         name = self._handler_of(message, has_data=bool(data))
         if data:
@@ -171,7 +170,7 @@ class SessionExecutor(AgentExecutor):
     async def cancel(self, context: RequestContext, event_queue: EventQueue) -> None:
         """End the call of a task."""
         session, _ = await self._session_of(context)
-        await session.handle({"type": "abort"})
+        await session.perform(calls.abort)
         await TaskUpdater(event_queue, str(context.task_id), str(context.context_id)).cancel()
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -17,8 +18,10 @@ from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 
 from koi_lang.diagnostics import suggestion
+from koi_lang.errors import KoiError
 from koi_lang.runtime.actions.client_tools import ERROR, AgentFields, ClientOffer, ClientTool, ContextEntry, use_offer
 from koi_lang.runtime.guards.size import require_room, written_weight
+from koi_lang.runtime.host import Approval
 from koi_lang.runtime.schema import problems
 from koi_lang.service.feed import UNREAD
 from koi_lang.service.host import SessionHost
@@ -27,10 +30,11 @@ from koi_lang.service.known_state import read_state
 from koi_lang.service.threads import ThreadRow, ThreadTable
 from koi_lang.service.user_view import view_of
 from koi_lang.service.users import User
+from koi_lang.sessions import calls
 from koi_lang.sessions.calls import begin_message, message_with_images
 from koi_lang.sessions.held_call import HeldCall
 from koi_lang.web.agui.projection import TOOL, Projection
-from koi_lang.web.answers import HttpError, refused_answer
+from koi_lang.web.answers import HttpError
 from koi_lang.web.request_context import body_of, host_of, user_of
 
 PROTOCOL = "agui"
@@ -40,6 +44,7 @@ LOOKS = 20
 PING = ": ping\n\n"
 HEADERS = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
 MAX_THREAD_CHARS = 200
+GiveAnswer = Callable[[], Awaitable[object]]
 
 
 async def answer(request: Request) -> Response:
@@ -57,14 +62,12 @@ async def answer(request: Request) -> Response:
     shared = partial(session.state_of_agents, host.settings.page_state)
     for agent, fields in shared().items():
         known.agents.setdefault(agent, {}).update(fields)
-    commands = list(_answers_in(given, session))
-    for command in commands:
-        response = await session.handle(command)
-        if not response["success"]:
-            return refused_answer(response)
-    if not commands:
+    answers = list(_answers_in(given, session))
+    for give in answers:
+        await give()
+    if not answers:
         offer = replace(offer, state=_state_in(given, session, host.settings.page_state))
-    call = session.call if commands else await _begin_call(given, session, offer)
+    call = session.call if answers else await _begin_call(given, session, offer)
     projection = Projection(given, known.agents, shared, "" if call is None else call.id)
     reader = AguiStream(request, session, projection, known.last)
     stream = reader.encode(lambda told: threads.keep(replace(row, told=told)))
@@ -139,53 +142,52 @@ async def _begin_call(given: RunAgentInput, session: HostedSession, offer: Clien
     images = [{"media_type": source.mime_type, "data": source.value} for source in sources]
     said = message_with_images(_text_of(message), images)
     if any(TOOL in request for request in session.feed.requests):  # the page has left a tool of it open
-        await session.handle({"type": "abort"})
+        await session.perform(calls.abort)
     with use_offer(offer):
         return await session.begin_call(partial(begin_message, said=said, name=name if isinstance(name, str) else ""))
 
 
-def _answers_in(given: RunAgentInput, session: HostedSession) -> Iterator[Mapping[str, Any]]:
-    """The commands that answer the open requests of a session. Raises HttpError."""
+def _answers_in(given: RunAgentInput, session: HostedSession) -> Iterator[GiveAnswer]:
+    """Functions that answer the open requests of a session. Raises HttpError."""
     if given.resume:
         open_ones = {request["id"]: request for request in session.feed.requests}
-        yield from (_answer_to(entry, open_ones.get(entry.interrupt_id)) for entry in given.resume)
+        yield from (_answer_to(session, entry, open_ones.get(entry.interrupt_id)) for entry in given.resume)
         return
-    calls = {"/".join(request["path"]): request["id"] for request in session.feed.requests if TOOL in request}
-    results = [each for each in given.messages if isinstance(each, ToolMessage) and each.tool_call_id in calls]
+    waiting = {"/".join(request["path"]): request["id"] for request in session.feed.requests if TOOL in request}
+    results = [each for each in given.messages if isinstance(each, ToolMessage) and each.tool_call_id in waiting]
     for message in results:
         text = message.content if isinstance(message.content, str) else _text_in(message.content)
         text = text if message.error is None else json.dumps({ERROR: message.error})
-        yield {"type": "answer", "request": calls[message.tool_call_id], "answer": text}
+        yield partial(session.perform, calls.answer, request=waiting[message.tool_call_id], answer=text)
     if results and given.messages[-1].role == "user":
-        text = _text_of(_last_message(given))
-        yield {"type": "prompt", "message": text, "streaming_behavior": "steer"}
+        yield partial(session.perform, calls.steer, _text_of(_last_message(given)))
     if not results and given.messages and given.messages[-1].role == "tool":
         help = "Send a message of the user: the call that asked for it has ended."
         raise HttpError(409, "unknown_request", "no tool of the page waits for a result", help=help)
 
 
-def _answer_to(entry: ResumeEntry, request: Mapping[str, Any] | None) -> Mapping[str, Any]:
-    """The command that answers an open request; the session refuses unknown ones."""
+def _answer_to(session: HostedSession, entry: ResumeEntry, request: Mapping[str, Any] | None) -> GiveAnswer:
+    """A function that answers an open request; the session refuses unknown ones."""
     payload, is_cancelled = entry.payload, entry.status == "cancelled"
     if request is not None and request["type"] == "approval_request":
-        decision, reason = ("no", "") if is_cancelled else _decision_in(payload)
-        more = {"reason": reason} if reason else {}
-        return {"type": "approve", "request": entry.interrupt_id, "decision": decision, **more}
+        decision, reason = _decision_in(None if is_cancelled else payload)
+        return partial(session.perform, calls.approve, request=entry.interrupt_id, decision=decision, reason=reason)
     if is_cancelled:
-        return {"type": "abort"}
+        return partial(session.perform, calls.abort)
     value = _field_value(payload, "answer")
     value = payload if value is None else value
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-    return {"type": "answer", "request": entry.interrupt_id, "answer": text}
+    return partial(session.perform, calls.answer, request=entry.interrupt_id, answer=text)
 
 
-def _decision_in(payload: Any) -> tuple[str, str]:
+def _decision_in(payload: Any) -> tuple[Approval, str]:
     """The decision in an approval; any unclear answer is a no."""
     if payload is True or _field_value(payload, "approved") is True:
         return "yes", ""
-    decision = payload if isinstance(payload, str) else _field_value(payload, "decision")
+    given = payload if isinstance(payload, str) else _field_value(payload, "decision")
+    decision: Approval = "yes" if given == "yes" else "always" if given == "always" else "no"
     reason = _field_value(payload, "reason")
-    return decision if decision in ("yes", "always") else "no", reason if isinstance(reason, str) else ""
+    return decision, reason if isinstance(reason, str) else ""
 
 
 def _field_value(payload: Any, name: str) -> Any:
@@ -233,8 +235,8 @@ class AguiStream:
         finally:
             keep(self._told)
             if not self._projection.is_over:
-                with CancelScope(shield=True):
-                    await self._session.handle({"type": "abort"})
+                with CancelScope(shield=True), suppress(KoiError):
+                    await self._session.perform(calls.abort)
 
     async def _events(self) -> AsyncIterator[BaseEvent | None]:
         """The events, and None where there was none for a while."""

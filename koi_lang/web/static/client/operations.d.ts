@@ -16,7 +16,7 @@ export class RunOperations {
   /** Remove a run, its journal and its files. */
   delete(options?: RequestOptions): Promise<void>;
   /** Begin the call that a message is. */
-  sendMessage(body: { message: string; images?: Array<Record<string, unknown>>; handler?: string; }, options?: RequestOptions & { idempotencyKey?: string; wait?: number }): Promise<RunHandle>;
+  sendMessage(body: { message: string; /** at most 16 items */ images?: Array<Record<string, unknown>>; handler?: string; }, options?: RequestOptions & { idempotencyKey?: string; wait?: number }): Promise<RunHandle>;
   /** Begin the call of a handler. */
   callHandler(body: { handler: string; payload?: unknown; }, options?: RequestOptions & { idempotencyKey?: string; wait?: number }): Promise<RunHandle>;
   /** End what is under way, with all it started. */
@@ -26,15 +26,15 @@ export class RunOperations {
   /** End a pause. */
   continue(options?: RequestOptions): Promise<Ok>;
   /** Say something to who works. */
-  steer(body: { message: string; agent?: string; images?: Array<Record<string, unknown>>; }, options?: RequestOptions): Promise<Ok>;
+  steer(body: { /** at least 1 character */ message: string; agent?: string; /** at most 16 items */ images?: Array<Record<string, unknown>>; }, options?: RequestOptions): Promise<Ok>;
   /** Answer a request for permission. */
   approve(body: { request: string; decision: "yes" | "always" | "no"; reason?: string; }, options?: RequestOptions): Promise<Ok>;
   /** Answer a question. */
   answer(body: { request: string; answer: string; }, options?: RequestOptions): Promise<Ok>;
   /** Go back to an entry, in a run of its own. */
-  branch(body: { at?: number; answer?: string; message?: string; }, options?: RequestOptions & { idempotencyKey?: string }): Promise<RunHandle>;
+  branch(body: { /** from 1 to 9007199254740991 */ at?: number; answer?: string; message?: string; }, options?: RequestOptions & { idempotencyKey?: string }): Promise<RunHandle>;
   /** Entries of the journal. */
-  listEntries(options?: RequestOptions & { since?: number; limit?: number }): Promise<Entries>;
+  listEntries(options?: RequestOptions & { since?: string; limit?: number }): Promise<Entries>;
   /** The runs that it goes on from, or that go on from it. */
   getTree(options?: RequestOptions): Promise<Tree>;
   /** What its models took. */

@@ -29,7 +29,7 @@ export interface Status {
 }
 
 export interface Programs {
-  programs: Array<{ name: string; path: string; ok: boolean; agents: Array<{ name: string; affordance: string; role: string; handlers: Array<{ name: string; affordance: string; playbook: boolean; private: boolean; takes: string; schema: Record<string, unknown>; gives: string; result: Record<string, unknown> | null; }>; }>; chat: Array<{ agent: string; event: string; field: string | null; title: string; }>; }>;
+  programs: Array<{ name: string; path: string; ok: boolean; agents: Array<{ name: string; affordance: string; role: string; handlers: Array<{ name: string; affordance: string; playbook: boolean; private: boolean; /** its payload as a signature */ takes: string; /** JSON Schema of its payload */ schema: Record<string, unknown>; gives: string; result: Record<string, unknown> | null; }>; }>; chat: Array<{ agent: string; event: string; field: string | null; title: string; }>; }>;
 }
 
 export interface Started {
@@ -100,7 +100,7 @@ export interface Runs {
 }
 
 export interface Entries {
-  entries: Array<{ n: number; ts: number; kind: string; path: Array<string>; agent: string; }>;
+  entries: Array<{ n: number; /** seconds since the epoch */ ts: number; kind: string; path: Array<string>; agent: string; }>;
   last: number;
   more: boolean;
 }
@@ -1455,6 +1455,40 @@ export interface ScoreGiven {
   value: number;
 }
 
+/** Give a message to a handler, `Agent.event`, an agent or `.event`, as the text that it takes, else `args.message`. */
+export interface PromptCommand {
+  type: "prompt";
+  /** comes back in the response */
+  id?: string | number;
+  message: string;
+  name?: string;
+  streaming_behavior?: "steer" | "follow_up" | "";
+  images?: Array<unknown> | null;
+}
+
+/** Call a handler, `Agent.event`, with some arguments. */
+export interface RunPlaybookCommand {
+  type: "run_playbook";
+  /** comes back in the response */
+  id?: string | number;
+  name: string;
+  args?: unknown;
+}
+
+/** Carry out the `run` statements of the program. */
+export interface RunCommand {
+  type: "run";
+  /** comes back in the response */
+  id?: string | number;
+}
+
+/** End a pause; or, if messages are queued, call the last handler again, which hears them. */
+export interface ContinueCommand {
+  type: "continue";
+  /** comes back in the response */
+  id?: string | number;
+}
+
 /** Queue a message before the model's next request; for an agent, or for one without delegated work. */
 export interface SteerCommand {
   type: "steer";
@@ -1670,40 +1704,6 @@ export interface GetTreeCommand {
   id?: string | number;
 }
 
-/** Give a message to a handler, `Agent.event`, an agent or `.event`, as the text that it takes, else `args.message`. */
-export interface PromptCommand {
-  type: "prompt";
-  /** comes back in the response */
-  id?: string | number;
-  message: string;
-  name?: string;
-  streaming_behavior?: "steer" | "follow_up" | "";
-  images?: Array<unknown> | null;
-}
-
-/** Call a handler, `Agent.event`, with some arguments. */
-export interface RunPlaybookCommand {
-  type: "run_playbook";
-  /** comes back in the response */
-  id?: string | number;
-  name: string;
-  args?: unknown;
-}
-
-/** Carry out the `run` statements of the program. */
-export interface RunCommand {
-  type: "run";
-  /** comes back in the response */
-  id?: string | number;
-}
-
-/** End a pause; or, if messages are queued, call the last handler again, which hears them. */
-export interface ContinueCommand {
-  type: "continue";
-  /** comes back in the response */
-  id?: string | number;
-}
-
 export type Message = GreetingMessage | EventMessage | QuestionMessage | ApprovalMessage | ClosedMessage | StateMessage | LogMessage | FailureMessage | CutOffMessage;
 
 export type SocketMessage = GreetingMessage | EventMessage | QuestionMessage | ApprovalMessage | ClosedMessage | StateMessage | LogMessage | FailureMessage | CutOffMessage | ResponseMessage;
@@ -1712,7 +1712,7 @@ export type OpenRequest = QuestionMessage | ApprovalMessage;
 
 export type Event = RunStarted | RunEnded | RunResumed | ConsumerDropped | RuleAllowed | LinePrinted | PersonAsked | PersonAnswered | ApprovalRequested | ApprovalGiven | HandlerStarted | HandlerEnded | HandlerFailed | TimedOut | RetryStarted | RetryEnded | RoundStarted | RoundEnded | StateChanged | ActionStarted | ActionOverridden | ActionEnded | ActionFailed | EffectStarted | EffectEnded | EffectFailed | DoubtSettled | ReadOnlyFound | FileKept | FileChanged | TreeKept | TreeCompared | ChangesNotKept | FileRestored | ValueObserved | TimerFired | McpProgress | ModelAsked | ThoughtDelta | OutputDelta | PartialResult | ModelWrote | ModelAnswered | AnswerDiscarded | TextsEmbedded | EmbeddingFailed | ModelFailed | ModelReplaced | AnswerCacheFailed | HookDecided | HookReplaced | HookFailed | ExtensionStateChanged | CommandStarted | CommandEnded | PhaseStarted | RunPaused | RunContinued | QueueChanged | MessageDelivered | CompactionRequested | ConversationCompacted | CallStarted | CallEnded | ModelChanged | EffortChanged | PlanModeChanged | PlanDecided | PlanStepFinished | SessionNamed | CompactionAsked | ExpectationMissed | ScoreGiven;
 
-export type Command = SteerCommand | FollowUpCommand | SendToCommand | TakeBackCommand | SetSteeringModeCommand | SetFollowUpModeCommand | PauseCommand | AbortCommand | ApproveCommand | AnswerCommand | SetModelCommand | SetThinkingLevelCommand | SetPlanModeCommand | CompactCommand | ExtensionCommandCommand | SetSessionNameCommand | ListAgentsCommand | GetCommandsCommand | GetAvailableModelsCommand | GetStateCommand | GetSessionStatsCommand | SessionInfoCommand | GetMessagesCommand | GetLastAssistantTextCommand | GetEntriesCommand | GetTreeCommand | PromptCommand | RunPlaybookCommand | RunCommand | ContinueCommand;
+export type Command = PromptCommand | RunPlaybookCommand | RunCommand | ContinueCommand | SteerCommand | FollowUpCommand | SendToCommand | TakeBackCommand | SetSteeringModeCommand | SetFollowUpModeCommand | PauseCommand | AbortCommand | ApproveCommand | AnswerCommand | SetModelCommand | SetThinkingLevelCommand | SetPlanModeCommand | CompactCommand | ExtensionCommandCommand | SetSessionNameCommand | ListAgentsCommand | GetCommandsCommand | GetAvailableModelsCommand | GetStateCommand | GetSessionStatsCommand | SessionInfoCommand | GetMessagesCommand | GetLastAssistantTextCommand | GetEntriesCommand | GetTreeCommand;
 
 /** the results of handlers, by their names */
 export interface Results {

@@ -55,10 +55,12 @@ export function EditBar({ run, data }) {
   const settle = async (keep) => {
     if (!keep && !confirm("The run and its text are removed.")) return;
     try {
+      if (!keep) await run.leave();
       await data.settleEdit(run.id, keep);
       if (keep) setHeld({ edit: { ...edit, is_kept: true }, error: null });
       else location.hash = `#/${run.state.header.parent ? `run/${run.state.header.parent[0]}` : "runs"}`;
     } catch (problem) {
+      if (!keep) run.rejoin();
       setHeld({ edit: { ...edit, is_stale: keep }, error: problem });
     }
   };

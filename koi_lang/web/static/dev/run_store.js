@@ -32,12 +32,15 @@ export function openRun(data, id) {
   let isClosed = false;
   let isLoading = false;
   let isDue = false;
+  let loading = Promise.resolve();
 
-  async function load() {
-    if (isLoading) {
-      isDue = true;
-      return;
-    }
+  function load() {
+    isDue = isLoading;
+    if (!isLoading) loading = loadAll();
+    return loading;
+  }
+
+  async function loadAll() {
     isLoading = true;
     try {
       do {
@@ -145,6 +148,15 @@ export function openRun(data, id) {
     isClosed = true;
     clearTimeout(timer);
     stop();
+  };
+  /** Ask for nothing more, and wait for what was asked: the run is about to be removed. */
+  held.leave = async () => {
+    held.close();
+    await loading;
+  };
+  held.rejoin = () => {
+    isClosed = false;
+    follow();
   };
   begin();
   return held;
