@@ -23,6 +23,7 @@ from koi_lang.cli.ui.text import period_text
 from koi_lang.errors import UsageError
 from koi_lang.grants import EVERYTHING
 from koi_lang.program import declarations, loader
+from koi_lang.runtime.guards.permissions import explain_rules
 from koi_lang.runtime.guards.policy import describe_sources
 from koi_lang.sessions.audit import ALLOW, DENY, audit
 from koi_lang.sessions.prepared import prepare_program
@@ -58,7 +59,8 @@ def command(file: str, as_json: bool, cost: bool, **given: Any) -> None:
         show_costs(prepare_program(file, loader.load_compiled(file), options), as_json=as_json)
         return
     audited = audit(file, options)
-    for line in declarations.explain_unused_rules(loader.load(file), options.allow):
+    lines = explain_rules(options.allowed_here, options.restrictions_here, options.folder)
+    for line in (*declarations.explain_unused_rules(loader.load(file), options.allow), *lines):
         click.echo(line, err=True)
     if as_json:
         click.echo(redact(json.dumps(audited, indent=2, default=str)))
@@ -81,7 +83,8 @@ def _describe_agent(audited: Mapping[str, Any]) -> str:
     rows["commands"] = [_commands_line(**audited["commands"], is_restricted=bool(rules.keys() - {"allow"}))]
     if rules:
         rows["rules"] = [f"{name}: {', '.join(texts)}" for name, texts in rules.items()]
-    rows["hosts"] = [_hosts_line(**audited["hosts"])]
+    hosts = audited["hosts"]
+    rows["hosts"] = [", ".join(["public ones", *hosts["allowed"]]) if hosts["public"] else ""]
     rows["budgets"] = [_budgets_line(**audited["budgets"])]
     if audited["narrowed"]:
         rows["narrowed"] = [line for call in audited["narrowed"] for line in _narrowed_lines(call)]
@@ -129,16 +132,12 @@ def _patterns(patterns: Sequence[str]) -> str:
     return "everything" if tuple(patterns) == EVERYTHING else ", ".join(patterns) or "nothing"
 
 
-def _commands_line(allowed: Sequence[str], others: str, *, is_restricted: bool) -> str:
+def _commands_line(allowed: Sequence[str], others: str, reason: str = "", *, is_restricted: bool) -> str:
     if others == DENY:
-        return ""
+        return reason and f"none: {reason}"
     if others == ALLOW:
         return f"all, without asking{', but for what other rules deny or ask about' if is_restricted else ''}"
     return f"{', '.join(allowed)}; asks first for all others" if allowed else "asks first for each"
-
-
-def _hosts_line(public: bool, allowed: Sequence[str]) -> str:
-    return ", ".join(["public ones", *allowed]) if public else ""
 
 
 def _budgets_line(handlers: Mapping[str, Any], run: Mapping[str, Any]) -> str:

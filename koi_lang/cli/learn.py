@@ -16,22 +16,23 @@ import click
 
 from koi_lang import settings
 from koi_lang.cli import freeze, memory
-from koi_lang.cli.lessons import LESSON_WORDS, proposals_in, refusals_in
+from koi_lang.cli.lessons import DecidedLesson, decisions_in, proposals_in, refusals_in
 from koi_lang.cli.running import run_program
 from koi_lang.cli.ui.interrupts import leave
 from koi_lang.diagnostics import suggestion
-from koi_lang.errors import JournalError, UsageError, reason
-from koi_lang.events import ApprovalGiven, HandlerEnded, HandlerStarted, ModelAnswered, ModelAsked
+from koi_lang.errors import UsageError, reason
+from koi_lang.events import ApprovalGiven, HandlerEnded, ModelAnswered
+from koi_lang.freezing.recordings import playbook_calls, playbook_in, why_unusable
 from koi_lang.program import loader
 from koi_lang.runtime.guards.access_rules import parse_rule
 from koi_lang.runtime.guidance import note_index
 from koi_lang.runtime.journal import reader, store
-from koi_lang.runtime.journal.entries import Header, JournalEntry
-from koi_lang.runtime.journal.history import beginnings
+from koi_lang.runtime.journal.entries import LESSON_WORDS, Header, JournalEntry
 from koi_lang.runtime.model_calls.frozen_plans import FOLDER as PLANS
 from koi_lang.runtime.model_calls.frozen_plans import PROVIDER, plan_path
 from koi_lang.runtime.ports import RunPort
 from koi_lang.sessions.options import RunOptions
+from koi_lang.sessions.trust import signed_journals
 from koi_lang.settings import read_settings
 from koi_lang.settings.lasting_rules import LastingRules
 from koi_lang.settings.project_record import ProjectRecord
@@ -93,9 +94,11 @@ class HandlerCalls:
     """Recorded calls of a handler, and what models took for them.
 
     Attributes:
-        calls: those that asked a model themselves.
+        playbook: the text that all of them have.
+        calls: those that can be explained.
     """
 
+    playbook: str
     calls: int = 0
     requests: int = 0
     usd: float = 0.0
@@ -118,14 +121,16 @@ def command(as_json: bool, accepted: Sequence[str], refused: Sequence[str]) -> N
     """Offer what recorded runs of this folder suggest: playbooks to freeze, rules, notes and skills.
 
     Nothing is done without your yes, and no model is asked but for the draft of a skill. What you refuse is not offered
-    again.
+    again. Journals that this machine has not signed count for nothing.
     """
     record = ProjectRecord.of(Path.cwd(), settings.config_folder() / FOLDER)
     never = list(record.read().get(REFUSED, []))
     offers = {offer.id: offer for offer in offers_of(list(recorded_runs(Path.cwd()))) if offer.id not in never}
     unknown = next((id for id in (*accepted, *refused) if id not in offers), None)
     if unknown is not None:
-        raise UsageError(f"nothing is offered as `{unknown}`", help=suggestion(unknown, list(offers), "offer"))
+        raise UsageError(
+            f"nothing is offered as `{unknown}`", help=suggestion(unknown, list(offers), "offer", "there is")
+        )
     if refused:
         record.write({REFUSED: [*never, *refused]})
     for id in accepted:
@@ -157,20 +162,15 @@ def accept(offer: Proposal) -> None:
         draft_skill(offer.what)
         return
     if offer.kind == "freeze":
-        freeze.command.main(list(offer.what), prog_name="koi freeze", standalone_mode=False)
+        freeze.command.main([*offer.what, "--yes"], prog_name="koi freeze", standalone_mode=False)
         return
     kind = "preference" if offer.kind == "note" else offer.kind
     memory.add.main(["--kind", kind, *offer.what], prog_name="koi memory add", standalone_mode=False)
 
 
 def recorded_runs(folder: Path) -> Iterator[RecordedEntries]:
-    """The recorded runs of a folder; unreadable ones are left out."""
-    for path in store.journals(folder):
-        try:
-            header = reader.read_header(path)
-            yield header, [line.entry for line in reader.lines(path) if line.entry is not None]
-        except JournalError:
-            continue
+    """The recorded runs of a folder that this machine has signed."""
+    return ((journal.header, journal.entries) for journal in signed_journals(folder))
 
 
 def offers_of(runs: Sequence[RecordedEntries]) -> list[Proposal]:
@@ -185,35 +185,41 @@ def offers_of(runs: Sequence[RecordedEntries]) -> list[Proposal]:
 
 
 def plans_to_freeze(runs: Sequence[RecordedEntries]) -> Iterator[Proposal]:
-    """Playbooks that were called often and have no plan, those that cost most first."""
-    totals: dict[tuple[str, str], HandlerCalls] = defaultdict(HandlerCalls)
+    """Playbooks of this folder that were called often and have no plan, those that cost most first."""
+    totals: dict[tuple[str, str], HandlerCalls] = {}
     for header, entries in runs:
-        for handler, call in playbook_calls(entries):
-            totals[header.program, handler].add(call)
+        for handler, call in usable_calls(entries):
+            total = totals.get((header.program, handler))
+            if total is None or total.playbook != call.playbook:
+                totals[header.program, handler] = call
+            else:
+                total.add(call)
     ordered = sorted(totals.items(), key=lambda item: (-item[1].usd, -item[1].requests, item[0]))
     for (program, handler), total in ordered:
         file = Path(program)
-        if total.calls < MIN_CALLS or not total.requests or not file.is_file():
+        if total.calls < MIN_CALLS or not total.requests or not file.is_file() or not is_own(file):
             continue
         if not plan_path(file.parent / PLANS, *handler.split(".", 1)).exists():
-            shown = file.relative_to(Path.cwd()).as_posix() if file.is_relative_to(Path.cwd()) else program
             why = f"{total.calls} calls took {total.requests} requests and ${total.usd:.4f}"
-            yield Proposal("freeze", (shown, handler), why)
+            yield Proposal("freeze", (file.resolve().relative_to(Path.cwd().resolve()).as_posix(), handler), why)
 
 
-def playbook_calls(entries: Sequence[JournalEntry]) -> Iterator[tuple[str, HandlerCalls]]:
-    """The calls in a run that asked a model, each with its handler; what models took counts for all calls around it."""
-    calls: dict[tuple[str, ...], tuple[str, HandlerCalls]] = {}
-    for entry in entries:
-        if entry.kind == HandlerStarted.type:
-            calls[entry.path] = f"{entry.agent}.{entry.data.get('event')}", HandlerCalls()
-        elif entry.kind == ModelAsked.type and entry.path[:-1] in calls:
-            calls[entry.path[:-1]][1].calls = 1
-        elif entry.kind == ModelAnswered.type and not str(entry.data.get("model", "")).startswith(f"{PROVIDER}/"):
-            cost = HandlerCalls(0, 1, float(entry.data.get("usd") or 0.0))
-            for path in filter(calls.__contains__, beginnings(entry.path)):
-                calls[path][1].add(cost)
-    yield from (each for each in calls.values() if each[1].calls)
+def is_own(program: Path) -> bool:
+    """Whether a program belongs to this folder, and is none of those that come with Koi."""
+    is_here = program.resolve().is_relative_to(Path.cwd().resolve())
+    return is_here and not program.resolve().is_relative_to(resources.standard_skills().resolve())
+
+
+def usable_calls(entries: Sequence[JournalEntry]) -> Iterator[tuple[str, HandlerCalls]]:
+    """The calls in a run that can be explained, each with its handler; requests of calls within count for it, too."""
+    for within in playbook_calls(entries):
+        if why_unusable(within):
+            continue
+        answers = [each.data for each in within if each.kind == ModelAnswered.type]
+        paid = [each for each in answers if not str(each.get("model", "")).startswith(f"{PROVIDER}/")]
+        usd = sum(float(each.get("usd") or 0.0) for each in paid)
+        call = HandlerCalls(playbook_in(within), 1, len(paid), usd)
+        yield f"{within[0].agent}.{within[0].data.get('event')}", call
 
 
 def rules_to_keep(runs: Sequence[RecordedEntries]) -> Iterator[Proposal]:
@@ -248,30 +254,48 @@ def rule_of(begun: dict[tuple[str, ...], Any], path: tuple[str, ...]) -> str:
 
 
 def notes_to_keep(runs: Sequence[RecordedEntries]) -> Iterator[Proposal]:
-    """What the person has said in two runs and more when they refused something."""
+    """Reasons of refusals that were given in at least two runs, and are in no note and no decided lesson."""
     groups: list[list[str]] = []
+    decided = list(decided_lessons(runs))
     for _, entries in runs:
         for refusal in dict.fromkeys(refusals_in(entries)):
+            if any(each.rests_on(refusal) for each in decided):
+                continue
             group = next((each for each in groups if is_alike(each[0], refusal)), None)
             if group is None:
                 groups.append([refusal])
             else:
                 group.append(refusal)
-    for group in groups:
-        if len(group) >= MIN_CORRECTED:
-            yield Proposal("note", (group[-1],), f"you have said it in {len(group)} runs")
+    with closing(note_index.open_notes(Path.cwd())) as notes:
+        for group in groups:
+            if len(group) >= MIN_CORRECTED and not is_kept(notes, group[-1]):
+                yield Proposal("note", (group[-1],), f"you have said it in {len(group)} runs")
 
 
 def lessons_to_keep(runs: Sequence[RecordedEntries]) -> Iterator[Proposal]:
-    """The lessons of unattended work that are no notes yet, each once."""
+    """The lessons of unattended work that are no notes yet, each once; what the person decided about stays decided."""
     lessons: dict[str, str] = {}
     for header, entries in runs:
         if tuple(header.words) == LESSON_WORDS:
             lessons |= dict(proposals_in(entries))
+    decided = [each.lesson for each in decided_lessons(runs)]
+    lessons = {text: why for text, why in lessons.items() if not any(is_alike(text, each) for each in decided)}
     with closing(note_index.open_notes(Path.cwd())) as notes:
         for text, source in lessons.items():
-            if not any(is_alike(text, each.note.text) for each in notes.search(text, 5)):
+            if not is_kept(notes, text):
                 yield Proposal("lesson", (text,), source)
+
+
+def is_kept(notes: note_index.NoteIndex, text: str) -> bool:
+    """Whether a note of this folder says nearly the same."""
+    return any(is_alike(text, each.note.text) for each in notes.search(text, 5))
+
+
+def decided_lessons(runs: Sequence[RecordedEntries]) -> Iterator[DecidedLesson]:
+    """The lessons that the person has decided about."""
+    for header, entries in runs:
+        if tuple(header.words) == LESSON_WORDS:
+            yield from decisions_in(entries)
 
 
 def skills_to_draft(runs: Sequence[RecordedEntries]) -> Iterator[Proposal]:

@@ -2,27 +2,36 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
-from typing import Any
+from itertools import islice
+from typing import Any, NamedTuple
 
 from koi_lang.cli.running import run_program
 from koi_lang.errors import JournalError
-from koi_lang.events import ApprovalGiven, HandlerEnded, HandlerStarted, MessageDelivered
+from koi_lang.events import ApprovalGiven, HandlerEnded, HandlerStarted, MessageDelivered, PersonAnswered
 from koi_lang.program import loader
 from koi_lang.runtime.actions.planning import PLAN_QUESTION
 from koi_lang.runtime.guidance.notes import FOLDER
 from koi_lang.runtime.journal import reader, store
-from koi_lang.runtime.journal.entries import JournalEntry
+from koi_lang.runtime.journal.entries import LESSON_WORDS, JournalEntry
 from koi_lang.runtime.playbook.steering import PERSON
 from koi_lang.sessions.options import RunOptions
+from koi_lang.sessions.trust import signed_journals
 from koi_lang.settings.project import proposes_lessons
+from koi_lang.std.memory import is_alike
 from koi_lang.system import resources
 
-# The command line of a run that words lessons, and the handler whose result is proposals.
-LESSON_WORDS, PROPOSING = ("memory", "lessons"), "propose"
+# The handler whose result is proposals.
+PROPOSING = "propose"
+# How the question about a lesson, and its line with the evidence, begin in `programs/lessons.koi`.
+ASKING, RESTING = "Lesson: ", "from: "
+# How the question about a command goes on behind it.
+CONFINED = re.compile(r"` in the sandbox, with(?:out)? network(?:, .*)?$")
+BECAUSE = ", because "
 MAX_EVIDENCE = 12
 MAX_CHARS = 300
 # Answers to a plan that say nothing about it.
@@ -49,12 +58,16 @@ def offer_lessons(run: str, options: RunOptions) -> None:
         entries = [line.entry for line in reader.lines(store.find(options.folder, run)) if line.entry is not None]
     except JournalError:
         return
-    evidence = list(evidence_in(entries))[:MAX_EVIDENCE]
+    decided = [
+        each for journal in signed_journals(options.folder, LESSON_WORDS) for each in decisions_in(journal.entries)
+    ]
+    news = (line for line in evidence_in(entries) if not any(is_alike(line, each.source) for each in decided))
+    evidence = list(islice(news, MAX_EVIDENCE))
     if evidence:
         file = str(resources.standard_skills() / "programs/lessons.koi")
         wished = replace(
             options,
-            payload={"evidence": evidence, "asks": is_seen},
+            payload={"evidence": evidence, "asks": is_seen, "decided": [each.lesson for each in decided]},
             allow=(*options.allow, f"write:{FOLDER}/**"),
             report=None,
             plan=False,
@@ -71,6 +84,26 @@ def proposals_in(entries: Iterable[JournalEntry]) -> Iterator[tuple[str, str]]:
             yield from ((_line(each["text"]), _line(each["source"])) for each in entry.data.get("result") or ())
 
 
+class DecidedLesson(NamedTuple):
+    """A lesson that the person has decided about, and the line that it rests on."""
+
+    lesson: str
+    source: str
+
+    def rests_on(self, refusal: str) -> bool:
+        """Whether its line tells of a refusal with nearly this reason."""
+        return is_alike(self.source.rpartition(BECAUSE)[2], refusal)
+
+
+def decisions_in(entries: Iterable[JournalEntry]) -> Iterator[DecidedLesson]:
+    """The lessons of a run that the person has decided about."""
+    for entry in entries:
+        question = str(entry.data.get("question")) if entry.kind == PersonAnswered.type else ""
+        if question.startswith(ASKING):
+            lines = [*question.removeprefix(ASKING).splitlines(), "", ""]
+            yield DecidedLesson(_line(lines[0]), _line(lines[1].strip().removeprefix(RESTING)))
+
+
 def refusals_in(entries: Iterable[JournalEntry]) -> Iterator[str]:
     """The reasons of the person for refusing something, in order."""
     for entry in entries:
@@ -84,7 +117,7 @@ def evidence_in(entries: Iterable[JournalEntry]) -> Iterator[str]:
     for entry in entries:
         data = entry.data
         if entry.kind == ApprovalGiven.type and data.get("reason"):
-            yield f"refused to {_line(data.get('what'))}, because {_line(data['reason'])}"
+            yield f"refused to {_line(CONFINED.sub('`', str(data.get('what'))))}{BECAUSE}{_line(data['reason'])}"
         elif entry.kind == MessageDelivered.type and data.get("from") == PERSON:
             yield f"said meanwhile: {_line(data.get('text'))}"
         elif entry.kind == "done" and data.get("intent") == PLAN_QUESTION:

@@ -16,6 +16,7 @@ from koi_lang import settings
 from koi_lang.cli.completing.values import complete_run
 from koi_lang.cli.options import age_s
 from koi_lang.cli.ui.interrupts import leave
+from koi_lang.cli.ui.text import count_text
 from koi_lang.diagnostics import suggestion
 from koi_lang.errors import EXIT_FAILED, AgentError, UsageError
 from koi_lang.runtime.guidance.note_index import NoteFilter, open_notes
@@ -46,9 +47,9 @@ def command() -> None:
 @OF_KIND
 @AS_JSON
 def list_notes(kinds: Sequence[str], as_json: bool) -> None:
-    """List the notes of this folder and your own, the newest first, and the files that are no notes.
+    """List the notes of this folder and your own, the newest first, and what is wrong with files.
 
-    The exit code is 1 where a file is left out.
+    The exit code is 1 where a file is left out, or notes supersede each other in a circle.
     """
     with closing(open_notes(Path.cwd(), is_whole=True)) as index:
         found, old = index.newest(wanted=NoteFilter(kinds)), index.list_superseded()
@@ -64,7 +65,7 @@ def list_notes(kinds: Sequence[str], as_json: bool) -> None:
 @click.argument("id", metavar="ID")
 @AS_JSON
 def show(id: str, as_json: bool) -> None:
-    """Show a note as it stands in its file."""
+    """Show the file of a note, and the note as it is read."""
     note, file = _require_note(id)
     click.echo(
         json.dumps(note.as_data(), indent=2, ensure_ascii=False) if as_json else f"{file}\n{note.as_file()}".rstrip()
@@ -114,6 +115,10 @@ def add(text: str, kind: str, about: Sequence[str], supersedes: str | None, own:
 def forget(id: str) -> None:
     """Remove a note."""
     _remove([_require_note(id)[0]])
+    with closing(open_notes(Path.cwd(), is_whole=True)) as index:
+        other = index.find(id)
+    if other is not None:
+        click.echo(f"`{_require_note(id)[1]}` has this id, too, and takes its place", err=True)
 
 
 @command.command()
@@ -139,7 +144,7 @@ def gc(older: str, yes: bool) -> None:
         return
     _print_notes([note.as_data() for note in proposed], as_json=False)
     if not yes:
-        click.confirm(f"Remove {len(proposed)} notes?", abort=True, err=True)
+        click.confirm(f"Remove {count_text(len(proposed), 'note')}?", abort=True, err=True)
     _remove(proposed)
 
 
@@ -181,7 +186,7 @@ def _require_note(id: str) -> tuple[Note, str]:
         note = index.find(id)
         known = [each.id for each in index.newest()]
     if note is None:
-        help = suggestion(id, known, "note") if known else "`koi memory add` keeps one."
+        help = suggestion(id, known, "note", "there is") if known else "`koi memory add` keeps one."
         raise UsageError(f"there is no note `{visible(id)}`", help=help)
     shown = {folder.owner: folder for folder in note_folders(Path.cwd())}
     return note, shown[note.owner].path_of(note.name)

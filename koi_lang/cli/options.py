@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import json
+import math
 import re
 import sys
 from collections.abc import Callable, Mapping, Sequence
@@ -54,7 +55,7 @@ no_memory_option = click.option("--no-memory", is_flag=True, help="Tell agents n
 plain_option = click.option(
     "--plain", is_flag=True, help="Show finished lines only, and move nothing; KOI_PLAIN=1 does, too."
 )
-quiet_option = click.option("-q", "--quiet", is_flag=True, help="Say nothing on stderr but errors.")
+quiet_option = click.option("-q", "--quiet", is_flag=True, help="Say nothing on stderr but errors and refused actions.")
 result_option = click.option(
     "--result",
     "as_result",
@@ -121,6 +122,11 @@ class Amount(click.FloatRange):
     def __init__(self) -> None:
         super().__init__(0, min_open=True)
 
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        """A number above 0; neither `inf`, which is no limit, nor `nan`."""
+        amount: float = super().convert(value, param, ctx)
+        return amount if math.isfinite(amount) else self.fail(f"{value} is no amount of money", param, ctx)
+
 
 def running_options(whole: str, one: str) -> Callable[[Command], Command]:
     """The options of every command that runs programs.
@@ -172,7 +178,11 @@ def spending_options(whole: str, money: str) -> tuple[Callable[[Command], Comman
         whole: what turns, requests and tokens are limited of, such as `the whole run`; `money` the same of money.
     """
     return (
-        click.option("--max-turns", type=Count(), help="Most answers of the model in a playbook."),
+        click.option(
+            "--max-turns",
+            type=Count(),
+            help="Most answers of the model in a playbook, instead of the `turns` of its `budget`.",
+        ),
         click.option("--max-requests", type=Count(), help=f"Most requests to models of {whole}."),
         click.option("--max-tokens", type=Count(), help=f"Most tokens of {whole}."),
         click.option("--max-usd", type=Amount(), help=f"Most money of {money}."),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import time
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
@@ -28,7 +29,16 @@ KEPT_TO_ACT, KEPT_TO_ASK = 0.95, 0.8
 NOTHING = {
     **dict.fromkeys(("today", "week", "tools"), "no action was recorded in that time"),
     "trust": "nothing was done without asking in that time",
-    "votes": "no deliberation and no judge has made a forecast in that time",
+    "votes": "no forecast of a deliberation or a judge has an outcome in that time; a task without work has none",
+}
+INNER_CAPITAL = re.compile(r"(?<=[a-z])(?=[A-Z])")
+# Failures whose names say little.
+FAILURES = {
+    "AgentError": "failed",
+    "ActionError": "failed",
+    "FormError": "wrong form",
+    "NobodyAllowsError": "not allowed unattended",
+    "PermissionDeniedError": "refused",
 }
 TableRow = Mapping[str, Any]
 RunsWithEntries = Sequence[tuple[ReflectedRun, Sequence[JournalEntry]]]
@@ -77,9 +87,14 @@ def tools_of(recorded: RunsWithEntries) -> list[TableRow]:
         by_name[action["name"]].append(action)
     rows: list[TableRow] = []
     for name, actions in sorted(by_name.items(), key=lambda item: (-len(item[1]), item[0])):
-        kinds = Counter(action["error"] for action in actions if action["error"])
+        errors = [action["error"] for action in actions if action["error"]]
+        # A kind without words of its own is written as some: `time limit` for `TimeLimitError`.
+        kinds = Counter(
+            FAILURES.get(each, INNER_CAPITAL.sub(" ", each.removesuffix("Error")).lower()) for each in errors
+        )
         failures = ", ".join(f"{kind} {count}" for kind, count in kinds.most_common()) or "none"
-        seconds = round(median(action["seconds"] for action in actions), 3)
+        ended = [action["seconds"] for action in actions if action["outcome"] != "unfinished"]
+        seconds = round(median(ended), 3) if ended else "none ended"
         rows.append({"tool": name, "calls": len(actions), "failures": failures, "median s": seconds})
     return rows
 
@@ -88,7 +103,7 @@ def trust_of(recorded: RunsWithEntries) -> list[TableRow]:
     """What was done without asking, by topic of `[trust]`, with the share that was kept."""
     by_topic: dict[str, list[ActionRecord]] = defaultdict(list)
     for action in all_actions(recorded):
-        if action["changes"] and not action["asked"] and action["outcome"] != "refused":
+        if action["changes"] and not action["asked"] and action["outcome"] not in ("refused", "unfinished"):
             by_topic[action["topic"]].append(action)
     rows: list[TableRow] = []
     for topic, actions in sorted(by_topic.items(), key=lambda item: (-len(item[1]), item[0])):

@@ -12,6 +12,7 @@ import click
 from koi_lang.cli.completing.values import complete_program, complete_run
 from koi_lang.cli.options import (
     argument_options,
+    no_memory_option,
     options_from,
     plain_option,
     plan_option,
@@ -50,6 +51,7 @@ DO = ("do",)
 @running_options("the whole run", "until the last playbook ends")
 @click.option("--record/--no-record", default=None, help="Write a journal of the run, which is the default.")
 @plan_option
+@no_memory_option
 @click.option(
     "--no-plans",
     "uses_plans",

@@ -142,10 +142,12 @@ async def _main(
     case: case_run.ReopenedCase | None,
     tell_journal: Callable[[Path], None],
 ) -> None:
-    options, bill, redact = ready.options, CostMeter(), ready.redactor()
+    options = ready.options
+    bill = CostMeter()
+    redact = ready.redactor()
     run = ready.run(
         shared,
-        [bill, DenialNotice(lambda text: host.note(redact(text))), *going.consumers, *_consumers(ready, host, bill)],
+        [bill, DenialNotice(lambda text: host.log(redact(text))), *going.consumers, *_consumers(ready, host, bill)],
         host.note,
         payload=options.payload,
         limits=options.session_limits if is_of_python(going.words) else options.limits_here,

@@ -69,6 +69,8 @@ def reason_of_missing_vote(error: Any) -> str:
         raise exception
     if isinstance(exception, LimitReachedError) and exception.is_final():
         raise exception
+    if isinstance(exception, LimitReachedError) and exception.broken is not None:
+        return f"its model did not answer: {exception.broken.message}"
     if isinstance(exception, LimitReachedError | ResultTypeError):
         return "its answer cannot be read"
     if isinstance(exception, AttemptTimeoutError):
@@ -95,6 +97,24 @@ def read_conditions(member: str, given: Any) -> list[Condition]:
     return found
 
 
+def unreadable_conditions(given: Any) -> list[str]:
+    """The conditions of a vote that cannot be read, or that say nothing, as clauses; a sentence can always be read."""
+    objects = given if isinstance(given, list) else [given]
+    problems: list[str] = []
+    for each in objects:
+        parts = each.items() if isinstance(each, Mapping) else ()
+        values = [(kind, one) for kind, value in parts for one in (value if isinstance(value, list) else [value])]
+        values = [(kind, one) for kind, one in values if one is not None]
+        if not values:
+            problems.append("a condition is empty")
+        for kind, value in values:
+            is_readable = bool(str(value).strip()) if kind == "text" else is_enforceable(kind, value)
+            if not is_readable:
+                shown = " ".join(plain_text(str(value)).split())[:MAX_TEXT_CHARS]
+                problems.append(f"`{kind}: {shown}` cannot be read")
+    return problems
+
+
 def is_enforceable(kind: str, value: Any) -> bool:
     """Whether the runtime can hold work to a condition."""
     try:
@@ -104,7 +124,8 @@ def is_enforceable(kind: str, value: Any) -> bool:
             case "below":
                 return bool(_path_of(value))
             case "usd":
-                return isinstance(value, int | float) and 0 < value < float("inf")
+                is_number = isinstance(value, int | float) and not isinstance(value, bool)
+                return is_number and 0 < value < float("inf")
             case "until":
                 return _moment_of(value).timestamp() > 0
     except (KoiError, ValueError, OverflowError, AttributeError, TypeError):

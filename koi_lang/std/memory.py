@@ -7,10 +7,11 @@ import secrets
 from collections.abc import Mapping, Sequence
 from contextlib import closing
 from datetime import UTC, datetime
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from koi_lang.errors import AgentError, KoiError
 from koi_lang.js.clock import wall_ms
+from koi_lang.lazy import lazy_module
 from koi_lang.redaction.redactor import redactor
 from koi_lang.runtime.budget.limits import current_spending
 from koi_lang.runtime.concurrency.stoppable_threads import run_in_thread
@@ -30,9 +31,14 @@ from koi_lang.runtime.guidance.notes import (
 )
 from koi_lang.runtime.guidance.recall import as_data, near_enough, question_of, rank_notes, search_notes
 from koi_lang.runtime.replay.calls import Effect
-from koi_lang.std.code.access import Workplace, whole_number
-from koi_lang.std.code.changing import remove_file, write_file
 from koi_lang.std.effects import agent, folder, perform_effect
+
+if TYPE_CHECKING:
+    from koi_lang.std.code import access, changing
+    from koi_lang.std.code.access import Workplace
+else:  # for programs that only recall
+    access = lazy_module("koi_lang.std.code.access")
+    changing = lazy_module("koi_lang.std.code.changing")
 
 MAX_COUNT = 50
 # Two notes that share more of their words than this are the same one.
@@ -73,7 +79,7 @@ def _read_options(options: Mapping[str, Any]) -> tuple[int, NoteFilter]:
     run = current.get()
     count = options.get("count", 5)
     kinds, since = options.get("kinds") or [], options.get("since") or ""
-    if whole_number(count, "count", least=1) > MAX_COUNT:
+    if access.whole_number(count, "count", least=1) > MAX_COUNT:
         raise AgentError(f"`count` is {count!r}", help=f"Give a whole number from 1 to {MAX_COUNT}.")
     if not isinstance(kinds, Sequence) or isinstance(kinds, str) or not set(kinds) <= set(KINDS):
         raise AgentError(f"`kinds` is {kinds!r}", help=f"Give a list of {', '.join(f'`{kind}`' for kind in KINDS)}.")
@@ -95,7 +101,7 @@ async def remember(text: str, options: Mapping[str, Any]) -> dict[str, Any]:
         AgentError: it is empty, too long, or holds a secret.
         PermissionDeniedError: a rule or the person does not allow it.
     """
-    place = Workplace.current()
+    place = access.Workplace.current()
     run = "" if place.run is None else place.run.id
     day = datetime.fromtimestamp(wall_ms() / 1000, UTC).astimezone().date().isoformat()
     note = new_note(text, options, source=place.agent, run=run, date=day)
@@ -107,7 +113,7 @@ async def remember(text: str, options: Mapping[str, Any]) -> dict[str, Any]:
         if duplicate is not None:
             return {"id": duplicate.id, "path": f"{FOLDER}/{duplicate.name}", "created": False}
         path = f"{FOLDER}/{note.id}.md"
-        await write_file(place, path, note.as_file())
+        await changing.write_file(place, path, note.as_file())
         return {"id": note.id, "path": path, "created": True}
 
     given = {"text": note.text, "kind": note.kind, "about": list(note.about), "supersedes": note.supersedes}
@@ -118,7 +124,7 @@ async def forget(id: str) -> bool:
     """Remove a note of the project; says whether it was there. Raises KoiError."""
     if not isinstance(id, str) or not id:
         raise AgentError(f"{id!r} is no id of a note", help="`recall` returns notes with their ids.")
-    place = Workplace.current()
+    place = access.Workplace.current()
 
     async def work() -> bool:
         note = await run_in_thread(lambda stop: find_note(place, id))
@@ -127,7 +133,7 @@ async def forget(id: str) -> bool:
         if note.owner != "project":
             help = "They remove it themselves with `koi memory forget`."
             raise AgentError(f"the note `{id}` is the person's own", help=help)
-        return await remove_file(place, f"{FOLDER}/{note.name}")
+        return await changing.remove_file(place, f"{FOLDER}/{note.name}")
 
     return bool(await perform_effect(Effect("memory.forget", {"id": id}), work))
 

@@ -20,20 +20,24 @@ from koi_lang.events import (
     HandlerStarted,
     RunEnded,
 )
+from koi_lang.runtime.guards.permissions import COMMAND_ACTIONS
 from koi_lang.runtime.journal import reader, store
-from koi_lang.runtime.journal.entries import JournalEntry
+from koi_lang.runtime.journal.entries import LESSON_WORDS, JournalEntry
 from koi_lang.runtime.journal.summary import summarise
 from koi_lang.runtime.replay.calls import Effect
 from koi_lang.std.effects import folder, perform_effect
 
-# Actions that run commands: what they do is said by the first word.
-COMMANDS = ("shell", "run_command")
 REFUSALS = ("PermissionDeniedError", "NobodyAllowsError")
 UNSUCCESSFUL = "unsuccessful"
+# Actions that only say something.
+SAYING = frozenset({"return", "print", "log"})
+# Who votes about a task, and whoever weighs a grade; what is done around votes, and is none of the task itself.
+MEMBER, JUDGE = "DeliberationMember", "RubricJudge"
+AROUND_VOTES = ("return", "deliberation.consent", "deliberation.override")
 
 
 class ReflectedRun(TypedDict):
-    """A recorded run; its outcome is `kept`, `undone` where a file of it was put back, `refused`, or `failed`."""
+    """A recorded run; its outcome is as `outcome_in` says."""
 
     id: str
     program: str
@@ -46,9 +50,9 @@ class ActionRecord(TypedDict):
 
     Attributes:
         topic: as `[trust]` has it: the first word of a command, else the name of the action.
-        changes: whether it may not be done twice, as what changes something.
+        changes: whether it may have changed something: it may not be done twice, and did not fail leaving files alone.
         asked: whether the person was asked.
-        seconds: without the wait for the person.
+        seconds: without the wait for the person; 0 where it never ended.
         error: the kind of its failure; empty where it did not fail.
     """
 
@@ -70,7 +74,7 @@ class Forecast(NamedTuple):
 
 
 def actions_in(entries: Iterable[JournalEntry]) -> list[ActionRecord]:
-    """The actions of a run in the order in which they began; those that never ended are left out."""
+    """The actions of a run in the order in which they began."""
     begun: dict[tuple[str, ...], JournalEntry] = {}
     ended: dict[tuple[str, ...], JournalEntry] = {}
     waits: dict[tuple[str, ...], float] = {}
@@ -96,66 +100,100 @@ def actions_in(entries: Iterable[JournalEntry]) -> list[ActionRecord]:
         for back in restored
         if back.data["file"] == change.data["file"] and change.n > back.data["entry"]
     }
+    changed = {change.path[:-1] for change in changes}
+
+    def is_within(path: tuple[str, ...], places: set[tuple[str, ...]]) -> bool:
+        return any(each[: len(path)] == path for each in places)
+
     return [
-        record_of(begun[path], end, waits.get(path), is_undone=any(each[: len(path)] == path for each in undone))
-        for path, end in ended.items()
+        record_of(
+            each,
+            ended.get(path),
+            waits.get(path),
+            is_undone=is_within(path, undone),
+            has_changed=is_within(path, changed),
+        )
+        for path, each in begun.items()
     ]
 
 
-def record_of(begun: JournalEntry, end: JournalEntry, wait_s: float | None, *, is_undone: bool) -> ActionRecord:
-    """An action, from the entries of its beginning and of its end."""
-    name, result = str(begun.data["intent"]), end.data.get("result")
+def record_of(
+    begun: JournalEntry, end: JournalEntry | None, wait_s: float | None, *, is_undone: bool, has_changed: bool
+) -> ActionRecord:
+    """An action, from the entries of its beginning and perhaps of its end, and from what became of files."""
+    name, data = str(begun.data["intent"]), end.data if end else {}
+    result = data.get("result")
     words = str(begun.data.get("fields", {}).get("command", "")).split()
-    error = str(end.data.get("class", "")) if end.kind == "failed" else ""
+    error = str(data.get("class", "")) if end and end.kind == "failed" else ""
     is_unsuccessful = isinstance(result, dict) and (result.get("success") is False or result.get("exitCode", 0) != 0)
     error = error or (UNSUCCESSFUL if is_unsuccessful else "")
+    is_same = isinstance(result, dict) and bool(result.get("noChanges"))
     outcome = "refused" if error in REFUSALS else "failed" if error else "undone" if is_undone else "kept"
+    outcome = outcome if end else "unfinished"
     return {
         "agent": begun.agent,
         "name": name,
-        "topic": words[0] if name in COMMANDS and words else name,
+        "topic": words[0] if name in COMMAND_ACTIONS and words else name,
         "outcome": outcome,
-        "changes": bool(begun.data.get("unsafe")),
+        "changes": bool(begun.data.get("unsafe")) and (has_changed or not (error or is_same)),
         "asked": wait_s is not None,
-        "seconds": round(max(0.0, end.ts - begun.ts - (wait_s or 0.0)), 3),
+        "seconds": round(max(0.0, end.ts - begun.ts - (wait_s or 0.0)), 3) if end else 0.0,
         "error": error,
     }
 
 
 def outcome_in(entries: Iterable[JournalEntry]) -> str:
-    """The outcome of a run; one that goes on, or was interrupted, is `unfinished`."""
+    """The outcome of a run; one that goes on, or was interrupted, is `unfinished`.
+
+    It is `refused` where its last action was, but for those that only say something; and where a refusal ended it.
+    """
     outcome = "unfinished"
-    is_undone = is_refused = False
+    last: tuple[str, ...] = ()
+    is_undone = is_refused = was_refused = False
     for entry in entries:
         if entry.kind == RunEnded.type:
             outcome = "kept" if entry.data.get("ok") else "failed"
+        elif entry.kind == "begun" and "id" in entry.data and entry.data.get("intent") not in SAYING:
+            last, was_refused = entry.path, False
         is_undone = is_undone or entry.kind == FileRestored.type
-        is_refused = entry.data.get("class") in REFUSALS if entry.kind == "failed" else is_refused
-    return "undone" if is_undone else "refused" if outcome == "failed" and is_refused else outcome
+        if entry.kind == "failed":
+            is_refused = entry.data.get("class") in REFUSALS
+            was_refused = is_refused if entry.path == last else was_refused
+    is_refused = was_refused if outcome == "kept" else is_refused and outcome == "failed"
+    return "undone" if is_undone else "refused" if is_refused else outcome
 
 
 def forecasts_in(entries: Iterable[JournalEntry]) -> Iterator[Forecast]:
-    """The votes of deliberations that were not abstentions, and the mean grades of judges."""
+    """The votes of deliberations that were not abstentions, and the mean grades of judges.
+
+    Votes that no work followed are none: what was blocked, refused or only simulated has no outcome.
+    """
     members: dict[tuple[str, ...], str] = {}
+    entries = list(entries)
+    work = [entry for entry in entries if entry.kind == "begun" and entry.agent not in (MEMBER, JUDGE)]
+    last = max((entry.n for entry in work if entry.data.get("intent") not in AROUND_VOTES), default=0)
     for entry in entries:
         result = entry.data.get("result")
-        if entry.kind == HandlerStarted.type and entry.agent == "DeliberationMember":
+        if entry.kind == HandlerStarted.type and entry.agent == MEMBER:
             members[entry.path] = str((entry.data.get("args") or {}).get("member", ""))
         elif entry.kind == HandlerEnded.type and isinstance(result, Mapping):
             votes = result.get("votes") or [{"member": members.get(entry.path, ""), **result}]
-            if entry.agent == "DeliberationMember":
+            if entry.agent == MEMBER and entry.n < last:
                 cast = [vote for vote in votes if vote.get("verdict") in ("approve", "caveat", "block")]
                 yield from (Forecast(str(vote["member"]), float(vote["verdict"] != "block")) for vote in cast)
-            elif entry.agent == "RubricJudge" and (grades := result.get("dimensions")):
+            elif entry.agent == JUDGE and (grades := result.get("dimensions")):
                 yield Forecast("judge", fmean(float(grade["score"]) for grade in grades))
 
 
 def runs_since(project: Path, second: float) -> Iterator[tuple[ReflectedRun, list[JournalEntry]]]:
-    """The recorded runs of a folder that began since a second, with their entries; unreadable ones are left out."""
+    """The recorded runs of a folder that began since a second, with their entries.
+
+    Those that cannot be read are left out, and those that only word lessons.
+    """
     for path in store.journals(project):
         try:
             summary = summarise(path)
-            if summary.header.started < second:
+            if summary.header.started < second or tuple(summary.header.words) == LESSON_WORDS:
                 continue
             entries = [line.entry for line in reader.lines(path) if line.entry is not None]
         except JournalError:

@@ -16,6 +16,8 @@ from koi_lang.runtime.tree.project import ProjectTree
 from koi_lang.std.effects import agent, folder, perform_effect, project_settings
 
 T = TypeVar("T")
+# The name of the effect, as journals have it.
+SNAPSHOT = "workspace.snapshot"
 # How late a run that is killed while it restores may have changed a file.
 MAX_RESTORE_S = 600.0
 
@@ -32,7 +34,7 @@ async def snapshot() -> dict[str, Any]:
             run.keep_until_end(lambda: asyncio.to_thread(end))
         return await _in_thread(lambda stop: _here(stop).snapshot(run.id))
 
-    return dict(await perform_effect(Effect("workspace.snapshot", safe=True), work))
+    return dict(await perform_effect(Effect(SNAPSHOT, safe=True), work))
 
 
 async def changes(since: Any) -> dict[str, Any]:

@@ -59,6 +59,8 @@ def test_a_provider_that_does_not_exist(model: str, told: str) -> None:
     ("words", "told"),
     [
         (("--max-usd", "abc"), "'abc' is not a valid number."),
+        (("--max-usd", "inf"), "inf is no amount of money"),
+        (("--max-usd", "nan"), "nan is no amount of money"),
         (("--max-turns", "x"), "'x' is not a valid whole number."),
         (("--answers", "none.json"), "error: cannot read the answers in `none.json`: no such file or directory\n"),
     ],

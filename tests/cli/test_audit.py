@@ -142,14 +142,45 @@ def test_commands_and_hosts_of_the_folder(folder: Project) -> None:
         ),
         ('allow = ["run:pytest *", "write:src/**"]\ndeny = ["run:rm *"]', "pytest *; asks first for all others"),
         ('deny = ["run:rm *"]', "asks first for each"),
+        ('deny = ["run:**"]', "none: the rule `run:**` of the person denies it"),
+        ('deny = ["run:*"]\nallow = ["run:ls"]', "none: the rule `run:*` of the person denies it"),
+        ('deny = ["**"]', "none: the rule `**` of the person denies it"),
+        ('deny = ["*:*"]', "none: the rule `*:*` of the person denies it"),
+        ('allow = ["run:rm *", "run:ls"]\ndeny = ["run:rm"]', "ls; asks first for all others"),
+        ('allow = ["run:**"]\n[trust]\nrun = "ask"', "asks first for each"),
+        ('[trust]\nrun = "act"', "all, without asking, but for what other rules deny or ask about"),
+        ('[trust]\nrun = "never"', 'none: the rule `[trust] run = "never"` of the person denies it'),
     ],
 )
 def test_rules_of_commands_are_heeded(project: Project, rules: str, line: str) -> None:
-    """What `[permissions]` allows of commands needs no question, and is not said to need one."""
+    """What `[permissions]` allows of commands needs no question, and is not said to need one; what it denies is not."""
     project.write("a.koi", 'role R { can execute }\nagent A : R { on go() { playbook "Go." } }\n')
     project.write("koi.toml", f"[permissions]\n{rules}\n")
+    text = project.koi("audit", "a.koi").stdout
 
-    assert f"  commands   {line}\n  rules      " in project.koi("audit", "a.koi").stdout
+    assert f"  commands   {line}\n  rules      " in text
+    assert line.startswith("none") is (" shell," not in text)
+
+
+DENIED = """
+    import "std/http"
+    mcp files = { command: "x" }
+    role R { can execute, can web_access, can call_mcp }
+    agent A : R { uses mcp files uses skill HttpRequests on go() { playbook "Go." } }
+    """
+
+
+@pytest.mark.parametrize(
+    ("rules", "hosts", "granted"),
+    [("", True, ["*"]), ('deny = ["web:**"]', False, ["*"]), ('deny = ["**"]', False, [])],
+)
+def test_what_rules_deny_wholly_is_not_listed(project: Project, rules: str, hosts: bool, granted: list[str]) -> None:
+    """Neither hosts nor tools of servers."""
+    project.write("a.koi", DENIED)
+    project.write("koi.toml", f"[permissions]\n{rules}\n")
+    agent = audit(project)["A"]
+
+    assert (hosts, granted) == (agent["hosts"]["public"], [*agent["mcp"][0]["granted"]][:1])
 
 
 def test_rules_of_the_command_line_reach_servers(folder: Project) -> None:

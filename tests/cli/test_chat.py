@@ -310,6 +310,19 @@ def test_a_conversation_is_a_journal(project: Project) -> None:
     assert "again\n" == project.koi(*words, "--resume", run[:6], stdin="more\n").stdout
 
 
+@pytest.mark.parametrize("more", [(), ("--max-turns", "1")])
+def test_a_conversation_that_met_a_limit_goes_on(more: tuple[str, ...], project: Project) -> None:
+    """Calls end where they ended: limits of the command line count on, whatever `koi.toml` says by then."""
+    prepare(project, say("Hello"), done(), {"last_report": "cut"}, done(), done())
+    words = ("chat", "a.koi", "--answers", "answers.json")
+    cut = project.koi(*words, "--max-turns", "1", stdin="hi\nho\n")
+    project.write("koi.toml", "[limits]\nturns = 9\n")
+    first, second = (project.koi(*words, "--resume", "last", *more, stdin="more\n") for _ in range(2))
+
+    assert "did not return within 1 turn" in cut.stderr
+    assert ["", ""] == [each.stderr if "error" in each.stderr else "" for each in (first, second)]
+
+
 def test_a_conversation_without_a_program_is_resumed_without_one(project: Project) -> None:
     """What the first command line did not name need not be named; the command that is told goes on."""
     project.write("answers.json", json.dumps([done(text="one"), done(text="two")]))

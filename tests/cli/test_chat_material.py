@@ -48,14 +48,22 @@ def test_what_agents_may_not_read_is_refused(project: Project, name: str) -> Non
     path.write_bytes(b"KEY=1\0\xff")
 
     with pytest.raises(KoiError):
-        file_texts(f"Look at @{name}", project.folder)
+        file_texts(f"Look at @{name}", project.folder, print)
+
+
+def test_a_path_that_names_no_file_is_told(project: Project) -> None:
+    """The person learns that the model gets the word alone; other words behind an `@` are words."""
+    told: list[str] = []
+
+    assert [] == file_texts("See @src/b.py, @Ada and @here.", project.folder, told.append)
+    assert ["there is no file `src/b.py` in this folder; the model gets the word alone"] == told
 
 
 def test_a_long_file_is_cut(project: Project) -> None:
     """The rest is counted."""
     project.write("long.txt", "ab" * MAX_FILE_CHARS)
 
-    (text,) = file_texts("@long.txt", project.folder)
+    (text,) = file_texts("@long.txt", project.folder, print)
 
     assert text.endswith("```\n(30,000 more characters)")
 

@@ -23,7 +23,7 @@ HELP = '`--allow "run:ls"` allows it beforehand, and so does `[permissions] allo
 LINE = f"nobody can be asked to allow `ls`, so it was not run; {HELP}"
 
 
-@pytest.mark.parametrize(("words", "told"), [((), LINE), (("--quiet",), ""), (("--allow", "shell"), "")])
+@pytest.mark.parametrize(("words", "told"), [((), LINE), (("--quiet",), LINE), (("--allow", "shell"), "")])
 def test_a_denied_action_is_told_once(
     project: Project,
     monkeypatch: pytest.MonkeyPatch,
@@ -31,7 +31,7 @@ def test_a_denied_action_is_told_once(
     words: tuple[str, ...],
     told: str,
 ) -> None:
-    """The first action that is denied because nobody is there is a line on stderr, and nothing on stdout."""
+    """The first action that is denied because nobody is there is a line on stderr, also with `--quiet`."""
     monkeypatch.chdir(project.write("main.koi", PROGRAM).parent)
     project.write("answers.json", json.dumps([LIST, LOOK, DONE]))
 

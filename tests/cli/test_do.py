@@ -3,15 +3,25 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 from pathlib import Path
 
 import pytest
 
+from tests import forks
 from tests.projects import Project
 from tests.test_sample_projects import NAMES, PROJECTS, about, passes, texts
 
 ALLOW = ("--allow", "write:**", "--allow", "run:**")
+
+
+@pytest.fixture(autouse=True)
+def _forked_python(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The Python that runs the tests of a project is forked."""
+    for name in ("python", "python3"):
+        forks.command(tmp_path / "commands", name)
+    monkeypatch.setenv("PATH", f"{tmp_path / 'commands'}{os.pathsep}{os.environ['PATH']}")
 
 
 def prepare(project: Project, name: str) -> tuple[Path, str]:
@@ -128,7 +138,7 @@ def test_the_best_round_stays(project: Project) -> None:
     assert "return a * 2" in (project.folder / "sums.py").read_text()
 
 
-FEWER = "fewer tests ran than before or in another round:"
+FEWER = "fewer tests ran than before:"
 NO_TEST = [{"intent": "run_command", "command": "rm test_sums.py"}]
 NO_COLLECTION = {"path": "conftest.py", "content": "collect_ignore = ['test_sums.py']\n"}
 ONE_TEST = {"path": "test_sums.py", "content": "def test_nothing():\n    pass\n"}
@@ -158,7 +168,7 @@ def test_work_that_changes_its_judge_is_accepted_by_a_person_alone(
     done = project.koi("do", "mend it", "-i", "1", "--answers", answers, *ALLOW)
 
     assert done.returncode == 3, done.stdout + done.stderr
-    assert f"the work changed what the tests rest on: {told}\n" in done.stdout
+    assert f"what the tests rest on has changed: {told}\n" in done.stdout
 
 
 def test_fewer_tests_than_before_are_told(project: Project) -> None:
@@ -172,7 +182,7 @@ def test_fewer_tests_than_before_are_told(project: Project) -> None:
 
     done = project.koi("do", "mend it", "-i", "1", "--answers", str(answers), *ALLOW)
 
-    expected = "1 tests pass; fewer tests ran than before or in another round: 1 of 3\n"
+    expected = "1 test passes; fewer tests ran than before: 1 of 3\n"
     assert (done.returncode, done.stdout) == (3, f"text 1\n{expected}"), done.stderr
 
 
@@ -189,6 +199,18 @@ def test_the_end_tells_what_changed(project: Project) -> None:
     assert done.stderr == f"2 files changed, +4 −1: notes/new.md, sums.py; `koi undo {run}` puts them back\n"
     assert "no file was changed\nerror: " in ended.stderr
     assert "no file was changed\nerror: " in nothing.stderr
+
+
+def test_tests_of_a_round_that_is_put_back_are_not_missed(project: Project) -> None:
+    """A later round that has more tests and is worse says nothing about the best one."""
+    more = {"intent": "write_file", **NEW_TEST}
+    answers = script_rounds(project, [edit(HALF)], [edit(WORSE), more])
+
+    done = project.koi("do", "mend it", "--answers", answers, *ALLOW)
+
+    assert (done.returncode, done.stdout) == (3, "text 1\n1 of 2 tests fail\n"), done.stderr
+    assert "put back as the best round left it: sums.py, test_more.py; `koi undo " in done.stderr
+    assert "1 file changed, +1 −1: sums.py; `koi undo " in done.stderr
 
 
 def test_new_tests_change_no_judge(project: Project) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import subprocess
+from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
@@ -145,3 +146,17 @@ def test_programs_are_not_run(project: Project) -> None:
 
     assert ["run", "A", "R"] == [node["name"] for node in json.loads(drawn.stdout)["nodes"]]
     assert (65, "") == (broken.returncode, broken.stdout)
+
+
+def test_a_skill_in_files_is_drawn_by_its_name(tmp_path: Path) -> None:
+    """It has neither functions nor a text of its own."""
+    (tmp_path / "review").mkdir()
+    (tmp_path / "review/SKILL.md").write_text("---\nname: review\ndescription: Reviews.\n---\nRead it twice.\n")
+    program = """
+import Review : skill from "./review"
+role Worker { can execute }
+agent Main : Worker { uses skill Review  on hello(args: Json) { playbook "Hi." } }
+"""
+    (tmp_path / "main.koi").write_text(program)
+    drawn = json.loads(Project(tmp_path).fork("-m", "koi_lang", "graph", "main.koi", "--format", "json").stdout)
+    assert ("agent:Main", "skill:Review") in {(each["source"], each["target"]) for each in drawn["edges"]}

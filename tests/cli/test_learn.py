@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from koi_lang.cli.learn import Proposal, accept, notes_to_keep, playbook_calls, rules_to_keep
+from koi_lang.cli.learn import Proposal, accept, notes_to_keep, plans_to_freeze, rules_to_keep, usable_calls
 from koi_lang.freezing.recordings import calls_in
+from koi_lang.runtime.journal import store
 from koi_lang.runtime.journal.entries import Header, JournalEntry
 from koi_lang.runtime.journal.reader import Journal
+from koi_lang.system.resources import standard_skills
 from tests.first.machine import KEY
 from tests.growth import MOST_GROWTH, growth
 from tests.llm.server import Answer, ModelServer
@@ -20,7 +23,7 @@ from tests.projects import Project
 
 PROGRAM = """
     role Worker { can execute }
-    agent Main : Worker { on greet(args: { name: string }) { playbook "Greet {{args.name}}." } }
+    agent Main : Worker { on greet(args: { name: string }) { playbook "Say hello to {{args.name}}." } }
     run Main.greet({})
 """
 WORK = """
@@ -30,13 +33,13 @@ WORK = """
 """
 
 
-def greet(project: Project, name: str) -> None:
+def greet(project: Project, name: str, **settings: str) -> None:
     """A recorded run."""
     project.write(
         "answers.json", json.dumps([[{"intent": "print", "message": f"Hello, {name}!"}, {"intent": "return"}]])
     )
     words = ("--quiet", "--answers", "answers.json", "--arg", f"name={name}")
-    assert 0 == project.koi("run", "main.koi", *words).returncode
+    assert 0 == project.koi("run", "main.koi", *words, **settings).returncode
 
 
 def offers(project: Project) -> list[dict[str, Any]]:
@@ -46,7 +49,7 @@ def offers(project: Project) -> list[dict[str, Any]]:
 
 
 def test_a_playbook_that_is_called_often_is_offered_to_be_frozen(project: Project) -> None:
-    """From the third call on; a yes freezes it, and then there is nothing to offer."""
+    """From the third call on; a yes shows the plan and freezes it, and then there is nothing to offer."""
     project.write("main.koi", PROGRAM)
     greet(project, "Ada")
     greet(project, "Bo")
@@ -59,7 +62,30 @@ def test_a_playbook_that_is_called_often_is_offered_to_be_frozen(project: Projec
     assert ("freeze", ["main.koi", "Main.greet"]) == (offer["kind"], offer["what"])
     assert "3 calls took 3 requests" in offer["why"]
     assert (0, True) == (made.returncode, (project.folder / "plans/Main.greet.json").exists())
+    assert "    message: Hello, ${args.name}!\n" in made.stdout
     assert [] == offers(project)
+
+
+def test_calls_without_evidence_are_not_offered(project: Project) -> None:
+    """Rehearsals and answers of plans count for nothing, neither do calls of an earlier playbook."""
+    project.write("main.koi", PROGRAM.replace('"Say hello', '"Say \\"Hi\\" and hello'))
+    greet(project, "Ada")
+    project.write("main.koi", PROGRAM)
+    for name in ("Bo", "Cy"):
+        greet(project, name)
+        assert 0 == project.koi("run", "main.koi", "--rehearse", "--arg", f"name={name}").returncode
+
+    assert [] == offers(project)
+
+
+def test_programs_of_koi_are_not_offered(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A plan is written beside a program, so only those of this folder are offered."""
+    project.write("main.koi", PROGRAM)
+    monkeypatch.chdir(project.folder)
+    programs = [str(standard_skills() / "programs/think.koi"), str(project.folder / "main.koi")]
+    runs = [(replace(HEADER, program=program), run_of(3)) for program in programs]
+
+    assert [("main.koi", "Main.greet")] == [each.what for each in plans_to_freeze(runs)]
 
 
 def run_of(count: int) -> list[JournalEntry]:
@@ -77,25 +103,39 @@ def run_of(count: int) -> list[JournalEntry]:
 def test_the_calls_of_a_run_are_read_in_one_walk() -> None:
     """Twice as many calls take twice the work, for `koi learn` and for `koi freeze`, and cost what models took."""
     runs = {count: Journal(HEADER, tuple(run_of(count))) for count in (100, 200)}
-    costs = [(handler, call.requests, call.usd) for handler, call in playbook_calls(runs[100].entries)]
+    costs = [(handler, call.requests, call.usd) for handler, call in usable_calls(runs[100].entries)]
 
     assert [("Main.greet", 1, 0.5)] * 100 == costs
     assert 200 == len(list(calls_in(runs[200], "Main", "greet", {})))
-    assert growth(lambda n: lambda: list(playbook_calls(runs[n].entries)), 100) < MOST_GROWTH
+    assert growth(lambda n: lambda: list(usable_calls(runs[n].entries)), 100) < MOST_GROWTH
     assert growth(lambda n: lambda: list(calls_in(runs[n], "Main", "greet", {})), 100) < MOST_GROWTH
 
 
 def test_no_stays_no(project: Project, tmp_path: Path) -> None:
     """What was refused is not offered again."""
     project.write("main.koi", PROGRAM)
-    for name in ("Ada", "Bo", "Cy"):
-        greet(project, name)
     config = {"KOI_CONFIG_DIR": str(tmp_path / "config")}
+    for name in ("Ada", "Bo", "Cy"):
+        greet(project, name, **config)
     (offer,) = json.loads(project.koi("learn", "--json", **config).stdout)
     project.koi("learn", "--no", offer["id"], **config)
-    greet(project, "Di")
+    greet(project, "Di", **config)
 
     assert "[]\n" == project.koi("learn", "--json", **config).stdout
+
+
+def test_journals_of_others_suggest_nothing(project: Project, tmp_path: Path) -> None:
+    """Nobody allowed or said here what stands in a folder that was copied, with the journals of somebody else."""
+    project.write("main.koi", PROGRAM)
+    for name in ("Ada", "Bo", "Cy"):
+        greet(project, name)
+    own, others = offers(project), project.koi("learn", "--json", KOI_CONFIG_DIR=str(tmp_path / "others"))
+    path = next(iter(store.journals(project.folder)))
+    path.write_text(path.read_text().replace("Hello", "Hullo"))
+
+    assert ["freeze"] == [each["kind"] for each in own]
+    assert (0, "[]\n") == (others.returncode, others.stdout)
+    assert [] == offers(project)
 
 
 def test_an_unknown_id(project: Project) -> None:
@@ -126,12 +166,18 @@ def test_what_was_allowed_three_times_is_offered_as_a_rule() -> None:
     assert [("run:make test",)] == [offer.what for offer in rules_to_keep(runs)]
 
 
-def test_what_was_said_twice_is_offered_as_a_note() -> None:
-    """Nearly the same words in two runs are the same."""
+def test_what_was_said_twice_is_offered_as_a_note(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nearly the same words in two runs are the same; a yes ends the offer."""
+    monkeypatch.chdir(project.folder)
     said = ["we deploy with make release", "We deploy with make release!", "use tabs"]
     runs = [(HEADER, asked("scp app host:", "no", each)) for each in said]
 
-    assert [("We deploy with make release!",)] == [offer.what for offer in notes_to_keep(runs)]
+    (offer,) = notes_to_keep(runs)
+    accept(offer)
+
+    assert ("We deploy with make release!",) == offer.what
+    assert [] == list(notes_to_keep(runs))
+    assert [] == list(notes_to_keep([*runs, (HEADER, asked("scp app host:", "no", said[0]))]))
 
 
 def test_an_accepted_rule_counts_in_later_runs(

@@ -19,6 +19,7 @@ from koi_lang.runtime.journal.reader import read
 from koi_lang.runtime.journal.writer import Writer
 from koi_lang.sessions.options import RunOptions
 from koi_lang.settings import read_settings
+from koi_lang.system import resources
 from tests import forks
 from tests.first.machine import KEY
 from tests.limits import LIMIT_S
@@ -72,6 +73,36 @@ def test_a_lesson_is_kept_only_where_the_person_says_so(project: Project, typed:
     assert LESSON in shown
     assert "because we deploy with make release" in shown.partition(LESSON)[2]
     assert count == len(list((project.folder / FOLDER).glob("*.md")))
+    assert LESSON not in project.koi("learn", "--json").stdout
+
+
+@pytest.mark.parametrize("typed", ["y", "n"])
+def test_what_was_decided_is_not_offered_again(project: Project, typed: str) -> None:
+    """Neither the lesson, whose evidence comes again, nor the words that it was made of as a note."""
+
+    async def thrice() -> list[str]:
+        async with ModelServer(answer, ["gpt-4o-mini"]) as server:
+            first = await asyncio.to_thread(work, project, server.url, REFUSAL, ("[e]dit, [N]o", typed))
+            for path in (project.folder / FOLDER).glob("*.md"):
+                path.unlink()  # so that the agent makes the same mistake again
+            return [first, *[await asyncio.to_thread(work, project, server.url, REFUSAL) for _ in range(2)]]
+
+    assert [True, False, False] == ["Lesson: " in shown for shown in asyncio.run(thrice())]
+    assert [] == [each for each in json.loads(project.koi("learn", "--json").stdout) if each["kind"] != "freeze"]
+
+
+def test_a_lesson_in_other_words_of_other_evidence(project: Project) -> None:
+    """What was decided is left out by its words, too."""
+    file = resources.standard_skills() / "programs/lessons.koi"
+    (project.folder / "answers.json").write_text(
+        json.dumps([{"lessons": [{"text": LESSON, "evidence": 1}, {"text": "Use tabs.", "evidence": 1}]}])
+    )
+    payload = {"evidence": ["said: no scp"], "asks": False, "decided": ["Deploy with make release, never with scp!"]}
+    ran = project.koi("run", str(file), "--answers", "answers.json", "--args", json.dumps(payload))
+    payload["decided"] = ["Deploy with make release, never with scp!", "Use tabs."]
+    other = project.koi("run", str(file), "--answers", "answers.json", "--args", json.dumps(payload))
+
+    assert ["`koi learn` offers what was learnt" in each.stderr for each in (ran, other)] == [True, False]
 
 
 def test_the_next_process_needs_fewer_rounds(project: Project) -> None:
@@ -99,6 +130,12 @@ def test_evidence_is_what_was_said_against_something() -> None:
     finding = {"text": "the port is taken"}
     entries = [
         entry("approval_given", what="run rm", answer="no", reason="it is in use"),
+        entry(
+            "approval_given",
+            what="run `scp app host:` in the sandbox, without network, with programs from ~/.cargo",
+            answer="no",
+            reason="we use make",
+        ),
         entry("approval_given", what="shell ls", answer="yes"),
         entry("steered", text="use tabs", **{"from": "person"}),
         entry("steered", text="from a tool", **{"from": "hook"}),
@@ -109,6 +146,7 @@ def test_evidence_is_what_was_said_against_something() -> None:
     ]
     lines = [
         "refused to run rm, because it is in use",
+        "refused to run `scp app host:`, because we use make",
         "said meanwhile: use tabs",
         "said about the plan: 2: only the tests",
         "found in 2 rounds: the port is taken",

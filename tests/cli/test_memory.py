@@ -61,6 +61,17 @@ def test_own_notes_stand_with_the_settings(koi: Commands) -> None:
     assert (0, []) == (koi("memory", "forget", id).code, files(own))
 
 
+def test_two_files_of_one_id(koi: Commands) -> None:
+    """The other one takes the place of what was removed, and this is said."""
+    id = koi("memory", "add", "I like tabs.").out.strip()
+    folder = koi.folder / FOLDER
+    (folder / "copy.md").write_text((folder / f"{id}.md").read_text())
+    removed = koi("memory", "forget", id)
+
+    assert f"removed {id}\n" == removed.out
+    assert f"`{FOLDER}/copy.md` has this id, too, and takes its place\n" == removed.err
+
+
 def test_what_cannot_be_kept_is_an_error(koi: Commands) -> None:
     """A secret, an empty text, a note to replace that is not there, a folder that is a file, an unknown id."""
     (koi.folder / ".agents").write_text("")
@@ -87,6 +98,29 @@ def test_a_bad_file_is_listed(koi: Commands) -> None:
 
     assert (1, "good  (fact, 2026-03-01)\n  Use tabs.\n") == (done.code, done.out)
     assert f"a note is left out: `{FOLDER}/bad.md` has the unknown kind `rumour`\n" == done.err
+
+
+def test_a_circle_supersedes_nothing(koi: Commands) -> None:
+    """However long it is; a note beside it still replaces one of it."""
+    for name, older in (("a", "b"), ("b", "c"), ("c", "a"), ("self", "self"), ("new", "c"), ("d", "e"), ("e", "")):
+        write_note(koi.folder, name, f"About {name}.", f"supersedes: {older}" if older else "kind: fact")
+    done = koi("memory", "list")
+
+    assert {"a", "b", "self", "new", "d"} == {line.split()[0] for line in done.out.splitlines() if "(fact" in line}
+    assert done.out.endswith("superseded: c, e\n") or done.out.endswith("superseded: e, c\n")
+    assert f"no note is replaced: `{FOLDER}/a.md` supersedes `b`, by which it is superseded itself" in done.err
+    assert (1, "self" in done.err) == (done.code, True)
+
+
+def test_no_memory_hides_notes_from_a_run(koi: Commands) -> None:
+    """`koi run --no-memory` tells none to an agent that says `uses memory`."""
+    write_note(koi.folder, "deploy", "Deploy to staging first.")
+    seen = list[str]()
+    for words in ((), ("--no-memory",)):
+        assert 0 == koi.record(PROGRAM, ANSWERS, *words).code
+        seen.append(koi("memory", "why").out)
+
+    assert ("Deploy to staging" in seen[0], "") == (True, seen[1])
 
 
 def test_why_shows_what_a_run_was_told(koi: Commands) -> None:
@@ -157,9 +191,20 @@ def test_gc_proposes_what_nobody_was_told(koi: Commands) -> None:
     write_note(koi.folder, "newer", "About newer.", f"date: {today.isoformat()}\nsupersedes: replaced")
     koi.record(PROGRAM, ANSWERS)
     asked = koi("memory", "gc", stdin="n\n")
+    assert "Remove 2 notes?" in asked.err
     assert {"old", "replaced"} == {line.split()[0] for line in asked.out.splitlines() if not line.startswith(" ")}
     assert 7 == len(files(koi.folder / FOLDER))
     koi("memory", "gc", "--yes")
 
     assert ["deploy.md", "future.md", "new.md", "newer.md", "plain.md"] == files(koi.folder / FOLDER)
     assert "every note was told or written in the last 180d\n" == koi("memory", "gc").err
+
+
+def test_a_folder_that_leads_out_of_the_project_is_named(project: Project, tmp_path: Path) -> None:
+    """Also where there is no folder behind the link yet."""
+    (tmp_path / "elsewhere").mkdir()
+    (project.folder / ".agents").symlink_to(tmp_path / "elsewhere")
+    listed = project.koi("memory", "list")
+
+    assert 1 == listed.returncode
+    assert "`.agents/memory` leads out of the project" in listed.stderr

@@ -39,6 +39,7 @@ OPTIONS = """
 --event               NAME
 --explain             flag
 --files               flag
+--fixed               TEXT
 --format              FORMAT
 --from                TIME
 --full                flag

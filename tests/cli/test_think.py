@@ -55,6 +55,11 @@ def effects(project: Project) -> list[str]:
 BLOCKED = {
     "the guardian blocks": {"guardian": vote("block"), "others": vote("approve")},
     "the guardian says something else": {"guardian": "I approve of everything! {", "others": vote("approve")},
+    "the guardian abstains": {"guardian": vote("abstain"), "others": vote("approve")},
+    "a condition of the guardian cannot be read": {
+        "guardian": vote("caveat", {"usd": -5}),
+        "others": vote("approve"),
+    },
     "half a vote": {"guardian": {"verdict": "approve"}, "others": vote("approve")},
     "all block": {"others": vote("block")},
     "a majority blocks": {"guardian": vote("approve"), "others": vote("block")},
@@ -76,11 +81,30 @@ def test_a_block_ends_with_5_and_touches_nothing(project: Project, name: str) ->
     assert [] == effects(project)
 
 
+def test_a_script_that_has_ended_is_the_reason(project: Project) -> None:
+    """The line of a member says why there is no vote, as the journal does."""
+    project.write("answers.json", "[]")
+    ran = project.koi("think", TASK, "--answers", "answers.json")
+
+    assert 5 == ran.returncode
+    assert (
+        "guardian: block, no vote: its model did not answer: answer 1 was asked for and the script has 0" in ran.stdout
+    )
+
+
+def test_a_guardian_that_abstains_is_said_to(project: Project) -> None:
+    """Its line says why it counts as a block."""
+    ran = project.koi("think", TASK, "--answers", answers(project, BLOCKED["the guardian abstains"], WRITE))
+
+    assert "guardian: block, no vote: it abstained; I say abstain." in ran.stdout
+
+
 def test_nothing_is_done_without_a_quorum(project: Project) -> None:
     """Where fewer than three members vote the person is asked, and nobody is there."""
     votes = {"guardian": vote("approve"), "others": vote("abstain")}
     ran = project.koi("do", "--think", TASK, "--answers", answers(project, votes, WRITE), "--allow", "write:**")
 
+    assert "deliberation: ask, since fewer than three voted" in ran.stdout
     assert ran.returncode not in (0, 5)
     assert not (project.folder / "done.txt").exists()
 
@@ -146,7 +170,7 @@ def test_what_cannot_be_meant(project: Project, words: tuple[str, ...], problem:
     assert problem in ran.stderr
 
 
-def test_the_person_is_named_as_the_soul(project: Project, tmp_path: Path) -> None:
+def test_the_instructions_of_the_person_are_named(project: Project, tmp_path: Path) -> None:
     """`AGENTS.md` of the person is told to the members with the task."""
     (tmp_path / "AGENTS.md").write_text("Never delete what has no backup.")
     answers(project, {"guardian": vote("block"), "others": vote("approve")})

@@ -47,7 +47,9 @@ def told_commands() -> list[tuple[str, str]]:
 def typed(line: str) -> list[str]:
     """A command line as a person types it: words that stand for something are replaced, what is left open goes."""
     words = shlex.split(line.partition(" < ")[0].replace("…", "").replace("[", "").replace("]", ""))[1:]
-    known = (word for word in words if not word.startswith(f"--{COMPUTED}"))  # of an option whose name is computed
+    words = [word for word in words if not word.startswith(f"--{COMPUTED}")]  # of an option whose name is computed
+    entries = {at + 1 for at, word in enumerate(words) if word in ("--at", "--to")}
+    known = ("ENTRY" if at in entries and word == COMPUTED else word for at, word in enumerate(words))
     return [MEANT.get(word, word.split("|")[0]) for word in known]
 
 

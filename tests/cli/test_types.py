@@ -36,6 +36,10 @@ type Grade = {
 }
 type Tree = Tree[] | string
 type Field = { from: Field | null }
+type Names = {
+  list?: string[], int?: int, str?: string, float?: number, bool?: boolean, Any?: Json, Literal?: "a" | "b",
+  Annotated?: string in 1..2, Field?: number in 0..1, Grade?: Grade, list_?: string
+}
 agent Judge : Worker { on fix(args: Grade | Tree | Field): Grade { return args } }
 run Judge.fix("a")
 """
@@ -82,6 +86,20 @@ def test_models_hold_values_of_the_types(models: ModuleType) -> None:
     assert "How good it is;" == models.Grade.__doc__
 
 
+def test_fields_may_be_called_like_types(models: ModuleType) -> None:
+    """They have other names in Python, and their own in data."""
+    names: dict[str, Any] = {
+        "list": ["a"], "int": 1, "str": "x", "float": 0.5, "bool": True, "Any": [], "Literal": "a", "Annotated": "ab",
+        "Field": 0.1, "Grade": GOOD, "list_": "b",
+    }  # fmt: skip
+    read = models.Names.model_validate(names)
+
+    assert (["a"], "b", 1) == (read.list_, read.list__, read.int_)
+    assert names == read.model_dump(by_alias=True, exclude_unset=True)
+    with pytest.raises(pydantic.ValidationError):
+        models.Names.model_validate({"list": "a"})
+
+
 @pytest.mark.parametrize("wrong", WRONG, ids=str)
 def test_models_refuse_what_the_types_refuse(wrong: dict[str, Any], models: ModuleType) -> None:
     """Kinds, bounds, literals and fields that are missing."""
@@ -95,6 +113,8 @@ def test_types_of_typescript_say_what_the_types_say(project: Project) -> None:
 
     assert "/** How sure it is, from 0 to 1 */\nexport type Score = number;" in text
     assert '  /** in "small" *\\/ letters, 1 to 8 characters, matching /^[a-z]+$/ */\n  name: string;' in text
+    assert "  /** 1 to 2 items, each at least 2 characters */\n  tags: Array<string>;" in text
+    assert "  /** matching /^(?!a)/ */\n  model_name?: string;" in text
     assert '  "my-key"?: boolean;\n  json: unknown;\n  meta?: { size: number; parts: Array<{ a: number; }>; };' in text
 
 

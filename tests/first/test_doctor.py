@@ -151,6 +151,22 @@ def test_journals_that_take_much_room_are_found(machine: Machine) -> None:
     assert found["text"].startswith("2 journals take 1.1 GB in ")
 
 
+def test_links_are_found_before_they_are_needed(machine: Machine) -> None:
+    """`.koi` and what is in it; a folder that is none of these is no fault."""
+    state, elsewhere = machine.folder / ".koi", machine.folder / "elsewhere"
+    for folder in (state / "runs", elsewhere):
+        folder.mkdir(parents=True)
+    (state / "outputs").symlink_to(elsewhere)
+    (state / "registry").symlink_to("missing")
+    inside = findings(machine.now("doctor", "--offline", "--json"), "project")
+    state.rename(machine.folder / "moved")
+    state.symlink_to("moved")
+    whole = findings(machine.now("doctor", "--offline", "--json"), "project")
+
+    assert ["`.koi/outputs` is a link", "`.koi/registry` is a link"] == [each["text"].split(",")[0] for each in inside]
+    assert ["`.koi` is a link"] == [each["text"].split(",")[0] for each in whole]
+
+
 @pytest.mark.parametrize("section", SECTION_NAMES)
 def test_every_section_is_read(tmp_path: Path, section: str) -> None:
     """No run is the first to say that a section is broken."""

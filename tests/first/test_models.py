@@ -314,7 +314,13 @@ def test_what_is_kept_of_a_block_when_another_model_is_used(machine: Machine) ->
 
 @pytest.mark.parametrize(
     ("model", "address"),
-    [("openai/other", "u"), ("openai/qwen", "u"), ("qwen", "u"), ("groq/other", None), ("openai/vectors", "u")],
+    [
+        ("openai/other", "http://u"),
+        ("openai/qwen", "http://u"),
+        ("qwen", "http://u"),
+        ("groq/other", None),
+        ("openai/vectors", "http://u"),
+    ],
 )
 def test_a_prompt_for_a_server_of_ones_own_stays_there(machine: Machine, model: str, address: str | None) -> None:
     """`-m` with another model of a provider keeps the address that `koi.toml` has for it."""
@@ -322,8 +328,8 @@ def test_a_prompt_for_a_server_of_ones_own_stays_there(machine: Machine, model: 
         "koi.toml",
         """
         [models]
-        default = { model = "openai/qwen", base_url = "u" }
-        embedding = { model = "openai/vectors", base_url = "v" }
+        default = { model = "openai/qwen", base_url = "http://u" }
+        embedding = { model = "openai/vectors", base_url = "http://v" }
         """,
     )
 

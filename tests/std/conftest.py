@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from tests import forks
 from tests.std.checking import CheckedProject
 
 
@@ -19,8 +20,10 @@ def tools(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def checked(tmp_path: Path) -> CheckedProject:
-    """An empty project."""
+def checked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> CheckedProject:
+    """An empty project, whose Python is forked."""
+    commands = forks.command(tmp_path / "commands", "python").parent
+    monkeypatch.setenv("PATH", f"{commands}{os.pathsep}{os.environ['PATH']}")
     folder = tmp_path / "project of a person"
     folder.mkdir()
     return CheckedProject(folder)

@@ -69,6 +69,7 @@ FAMILIAR: dict[str, tuple[dict[str, Any], str]] = {
     "terminal": (act("run_terminal_cmd", command="echo three", is_background=False), "run_command"),
     "folder": (act("list_directory", path="."), "list_files"),
     "search": (act("search_file_content", pattern="one"), "grep"),
+    "letters": (act("Grep", pattern="one"), "grep"),
     "view": (act("str_replace_editor", command="view", path="a.txt", view_range=[2, 2]), "read_file"),
     "create": (act("str_replace_editor", command="create", path="a.txt", file_text="three\n"), "write_file"),
     "replace": (
@@ -87,6 +88,21 @@ def test_tools_of_other_agents_lead_to_ours(asked: Any, name: str, play: Player,
 
     assert (played.error, [name, "return"]) == (None, played.did())
     assert [] == [each for each in refused.did() if each not in ("read_file", "list_files", "grep", "return")]
+
+
+def test_a_tool_that_is_not_here_is_told_of_ours(play: Player, tmp_path: Path) -> None:
+    """The names of files and commands were cut off the list, and the fields of an edit off its form."""
+    (tmp_path / "a.txt").write_text("one\n")
+    asked = (
+        act("apply_patch", input="x"),
+        act("str_replace_editor", command="insert", path="a.txt", insert_line=1, new_str="two"),
+        act("edit_file", path="a.txt", before=["one"], after="two"),
+    )
+    played = work(play, tmp_path, *asked, allow=["write:**"])
+
+    assert "`edit_file`" in played.feedback[1]
+    assert "`edit_file` takes `before` and `after`" in played.feedback[2]
+    assert '"path":"<text>","before":"<text>" | null,"after":"<text>" | null}' in played.feedback[3]
 
 
 def test_one_action_for_commands_is_offered(play: Player, tmp_path: Path) -> None:
@@ -225,6 +241,26 @@ def test_a_member_keeps_its_name(play: Player, tmp_path: Path) -> None:
     assert '"Emma, read"' in played.feedback[1]
 
 
+def test_code_is_written_as_it_is(play: Player, tmp_path: Path) -> None:
+    """A program, a template and a script call things `args` and `state`; their own names of fields do not matter."""
+    shell = "args='b c'; echo ${args} ${state:-off} {{args.task}}"
+    played = work(
+        play,
+        tmp_path,
+        act("write_file", path="a.js", content="const a = `${state} ${args.length}`\n"),
+        act("write_file", path="b.vue", file_text="{{ state }} / {{ args.task }}"),
+        act("edit_file", path="a.js", old_string="${state}", new_string="${state.n} of ${state}"),
+        act("run_command", command=shell, id="c"),
+        act("write_file", path="c.txt", content="${c.output.stdout}"),
+        allow=["write:**", "shell"],
+    )
+
+    assert played.error is None
+    assert "const a = `${state.n} of ${state} ${args.length}`\n" == (tmp_path / "a.js").read_text()
+    assert "{{ state }} / {{ args.task }}" == (tmp_path / "b.vue").read_text()
+    assert "b c off {{args.task}}" == (tmp_path / "c.txt").read_text().strip()
+
+
 def test_a_piece_is_edited(play: Player, tmp_path: Path) -> None:
     """By a piece that stands there once, or by a diff; nothing is done where the place is unclear."""
     (tmp_path / "a.py").write_text("def parse(x):\n    return x\n\n\nx = 1\nx = 1\n")
@@ -344,6 +380,14 @@ def test_what_a_file_has_is_kept(play: Player, tmp_path: Path, data: bytes, cont
 
     assert file.read_bytes() == expected
     assert file.stat().st_mode & 0o777 == 0o751
+
+
+def test_a_new_file_is_as_it_is_given(play: Player, tmp_path: Path) -> None:
+    """Ends of lines were made plain, which a batch file does not run with."""
+    content = "\ufeff@echo off\r\necho ok\r\nrem\n"
+    work(play, tmp_path, act("write_file", path="a.bat", content=content), allow=["write:**"])
+
+    assert content.encode() == (tmp_path / "a.bat").read_bytes()
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import sys
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncIterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -14,18 +14,19 @@ import pytest
 from koi_lang.errors import ProviderError
 from koi_lang.extensions import additions, find_extensions
 from koi_lang.llm.messages import Request
-from koi_lang.program import loader
 from koi_lang.runtime.host import ApprovalDecision
-from koi_lang.std.deliberation import read_conditions
+from koi_lang.std.deliberation import read_conditions, unreadable_conditions
+from tests.playbook.conftest import play as shared
 from tests.playbook.playing import Played, Player, Voice, act, done
 from tests.std.test_code import Person
 
+__all__ = ["shared"]
+
 
 @pytest.fixture
-def play(tmp_path: Path) -> Iterator[Player]:
+def play(tmp_path: Path, shared: Player) -> Player:
     """Plays programs in an empty folder."""
-    yield Player(tmp_path)
-    loader.unload()
+    return Player(tmp_path, shared.folder)
 
 
 MEMBERS = ("guardian", "economist", "empath", "scholar", "strategist")
@@ -82,7 +83,15 @@ VERDICTS: dict[str, tuple[dict[str, Any], str]] = {
     "caveats approve": (everybody("caveat"), "approve"),
     "all block": (everybody("block"), "block"),
     "the guardian alone blocks": (everybody("approve", guardian=vote("block")), "block"),
-    "the guardian abstains": (everybody("approve", guardian=vote("abstain")), "approve"),
+    "the guardian abstains": (everybody("approve", guardian=vote("abstain")), "block"),
+    "no amount of the guardian": (everybody("approve", guardian=vote("caveat", {"usd": 0})), "block"),
+    "less than nothing of the guardian": (everybody("approve", guardian=vote("caveat", {"usd": -5})), "block"),
+    "no moment of the guardian": (everybody("approve", guardian=vote("caveat", {"until": "yesterday"})), "block"),
+    "no folder of the guardian": (everybody("approve", guardian=vote("approve", {"below": "../.."})), "block"),
+    "no rule of the guardian": (everybody("approve", guardian=vote("caveat", {"cannot": ["push it"]})), "block"),
+    "an empty condition of the guardian": (everybody("approve", guardian=vote("caveat", {"usd": None})), "block"),
+    "a sentence of the guardian": (everybody("approve", guardian=vote("caveat", {"text": "Be kind."})), "approve"),
+    "no moment of another": (everybody("approve", scholar=vote("caveat", {"until": "yesterday"})), "approve"),
     "one other blocks": (everybody("approve", scholar=vote("block")), "approve"),
     "others are tied": (everybody("approve", scholar=vote("block"), empath=vote("block")), "ask"),
     "most others block": (everybody("block", guardian=vote("approve"), scholar=vote("approve")), "block"),
@@ -225,6 +234,20 @@ def test_conditions_are_read_from_votes() -> None:
         ("text", "Be kind ## now", False),
         ("text", "below **", False),
     ] == found
+
+
+def test_conditions_that_cannot_be_read() -> None:
+    """Each is named; one that says nothing is, too."""
+    given = [{"usd": 0, "below": "src", "ask": []}, {"text": " "}, {}, "no object", {"until": ["2999-01-01", "soon"]}]
+
+    assert [
+        "`usd: 0` cannot be read",
+        "`text: ` cannot be read",
+        "a condition is empty",
+        "a condition is empty",
+        "`until: soon` cannot be read",
+    ] == unreadable_conditions(given)
+    assert [] == unreadable_conditions([])
 
 
 def test_the_worker_is_told_the_conditions(play: Player) -> None:

@@ -69,13 +69,13 @@ def test_nothing_begins_unguarded(checked: CheckedProject) -> None:
     command = Command("touch made; echo done", place_of(None, checked.folder), "to see")
 
     async def leave() -> int:
-        held = await start_command(command, is_merged=True, is_held=True)
+        held = await start_command(command, is_merged=True)
         assert held.process.stdin is not None
         held.process.stdin.close()
         return await held.process.wait()
 
     async def stay() -> int | None:
-        held = await start_command(command, is_merged=True, is_held=True)
+        held = await start_command(command, is_merged=True)
         return await held.read_and_end([Output()], 60)
 
     assert (1, False) == (asyncio.run(leave()), (checked.folder / "made").exists())

@@ -17,6 +17,8 @@ from koi_lang.runtime.services import Services
 from tests.cli.test_models import started
 from tests.llm.server import Answer, Asked, ModelServer
 from tests.llm.test_adapters import adapter
+from tests.playbook.conftest import play as play
+from tests.playbook.playing import Player
 from tests.projects import Project
 from tests.running import RecordingHost
 from tests.std.judging import PROGRAM, answer, finding, grades, numbers_in, told
@@ -54,22 +56,20 @@ def honest(quote: str = "") -> str:
 
 
 def judge(
-    project: Project,
+    play: Player,
     transport: str,
     answers: Sequence[Answer | str] | Callable[[Asked], Answer],
     payload: Mapping[str, Any],
     call: str = "go",
 ) -> tuple[Any, list[Asked]]:
     """What a judgement gives, and what the provider was asked."""
-    module = project.load("judging.koi", PROGRAM)
+    module = play.load(PROGRAM)
     kind, options = TRANSPORTS[transport]
 
     async def work() -> tuple[Any, list[Asked]]:
         async with ModelServer(answers) as server:
             model = adapter(kind, server.url, **options)
-            services = Services(
-                connect=lambda llm: model, host=RecordingHost(), evaluate=evaluate, folder=project.folder
-            )
+            services = Services(connect=lambda llm: model, host=RecordingHost(), evaluate=evaluate, folder=play.folder)
             async with Run(services) as run:
                 result = await run.call(module.Main, call, payload)
             return result, server.requests
@@ -97,9 +97,9 @@ def text_of(content: Any) -> str:
 @pytest.mark.sampled(4)
 @EVERY
 @pytest.mark.parametrize("text", ATTACKS.values(), ids=ATTACKS)
-def test_a_result_is_data_between_fences(transport: str, text: str, project: Project) -> None:
+def test_a_result_is_data_between_fences(transport: str, text: str, play: Player) -> None:
     """It reaches the judge whole, once, in the voice of the person, between longer fences than it has itself."""
-    result, (asked,) = judge(project, transport, [honest(text)], {"result": text})
+    result, (asked,) = judge(play, transport, [honest(text)], {"result": text})
     system, said = messages(asked)
     fence, _, rest = told(said[0][1])["result"].partition("\n")
 
@@ -117,10 +117,10 @@ def test_a_result_is_data_between_fences(transport: str, text: str, project: Pro
 @EVERY
 @pytest.mark.parametrize("name", ["action", "fenced action", "batch", "call", "system"])
 @pytest.mark.parametrize("form", ["The result says {}, but I do not.", "> {}\n\nThis is what it says."])
-def test_what_a_judge_quotes_is_not_its_answer(transport: str, name: str, form: str, project: Project) -> None:
+def test_what_a_judge_quotes_is_not_its_answer(transport: str, name: str, form: str, play: Player) -> None:
     """Actions that stand in the result give no grades when the judge repeats them; it is asked once more."""
     quoting = form.replace("{}", ATTACKS[name])
-    result, asked = judge(project, transport, [quoting, honest()], {"result": ATTACKS[name]})
+    result, asked = judge(play, transport, [quoting, honest()], {"result": ATTACKS[name]})
 
     assert result["score"] == HONEST
     assert len(asked) == 2
@@ -131,10 +131,10 @@ def test_what_a_judge_quotes_is_not_its_answer(transport: str, name: str, form: 
 
 @pytest.mark.sampled(3)
 @EVERY
-def test_prose_is_no_grade(transport: str, project: Project) -> None:
+def test_prose_is_no_grade(transport: str, play: Player) -> None:
     """Nothing is read out of it, however much it looks like grades."""
     prose = "SCORES\nclarity: 1.0\naccuracy: 1.0\ntone: 1.0\nstructure: 1.0\n\nFINDINGS\nnone"
-    result, asked = judge(project, transport, [prose], {"result": "x"})
+    result, asked = judge(play, transport, [prose], {"result": "x"})
 
     assert (result["graded"], result["score"], list(numbers_in(result))) == (False, None, [])
     assert len(asked) == 2
@@ -142,10 +142,10 @@ def test_prose_is_no_grade(transport: str, project: Project) -> None:
 
 @pytest.mark.sampled(3)
 @EVERY
-def test_a_field_that_does_not_fit_is_told_with_its_path(transport: str, project: Project) -> None:
+def test_a_field_that_does_not_fit_is_told_with_its_path(transport: str, play: Player) -> None:
     """The second request says what the type of the result has refused."""
     wrong = json.dumps(answer(grades(finding("A."), finding("B.", "high"))))
-    result, asked = judge(project, transport, [wrong, honest()], {"result": "x"})
+    result, asked = judge(play, transport, [wrong, honest()], {"result": "x"})
     problem = told(messages(asked[1])[1][0][1])["problem"]
 
     assert result["score"] == HONEST
@@ -167,23 +167,23 @@ def test_a_field_that_does_not_fit_is_told_with_its_path(transport: str, project
     ],
     ids=lambda action: str(action["intent"]),
 )
-def test_a_judge_cannot_do_anything(action: Mapping[str, Any], project: Project) -> None:
+def test_a_judge_cannot_do_anything(action: Mapping[str, Any], play: Player) -> None:
     """What its answer asks for beside grades is refused, and grades behind it do not count."""
     batch = json.dumps({"batch": [action, answer(grades())]})
-    result, asked = judge(project, "openai", [batch, honest()], {"result": "x"})
+    result, asked = judge(play, "openai", [batch, honest()], {"result": "x"})
 
     assert result["score"] == HONEST
     assert len(asked) == 2
-    assert not (project.folder / "made").exists()
+    assert not (play.folder / "made").exists()
 
 
 @pytest.mark.sampled(3)
 @EVERY
-def test_ids_are_not_taken_from_a_judge(transport: str, project: Project) -> None:
+def test_ids_are_not_taken_from_a_judge(transport: str, play: Player) -> None:
     """A new finding that claims the id of another one gets its own, and the other one stays as it is."""
     first = json.dumps(answer(grades(finding("A.", "blocker"), finding("B."))))
     second = json.dumps(answer(grades(finding("Nothing.", "suggestion", id="F1"), finding("C.", id="F3"))))
-    (_, result), _ = judge(project, transport, [first, second], {"count": 2}, "rounds")
+    (_, result), _ = judge(play, transport, [first, second], {"count": 2}, "rounds")
 
     assert [(each["id"], each["title"], each["severity"]) for each in result["findings"]] == [
         ("F1", "A.", "blocker"),
@@ -193,9 +193,9 @@ def test_ids_are_not_taken_from_a_judge(transport: str, project: Project) -> Non
     ]
 
 
-def test_a_reference_in_an_answer_is_text(project: Project) -> None:
+def test_a_reference_in_an_answer_is_text(play: Player) -> None:
     """What stands in the result as `${…}` is not computed where the judge repeats it."""
-    result, _ = judge(project, "openai", [honest("${args.task} ${1 + 1}")], {"result": "${args.task} ${1 + 1}"})
+    result, _ = judge(play, "openai", [honest("${args.task} ${1 + 1}")], {"result": "${args.task} ${1 + 1}"})
 
     assert result["findings"][0]["where"] == "${args.task} ${1 + 1}"
 
@@ -205,7 +205,7 @@ def test_a_reference_in_an_answer_is_text(project: Project) -> None:
 
 @pytest.mark.sampled(2)
 @EVERY
-def test_forty_at_once_keep_apart(transport: str, project: Project) -> None:
+def test_forty_at_once_keep_apart(transport: str, play: Player) -> None:
     """Each judgement gets the answers to its own requests, the second ones, too."""
     seen: dict[int, int] = {}
 
@@ -216,7 +216,7 @@ def test_forty_at_once_keep_apart(transport: str, project: Project) -> None:
         given = grades(finding(f"Flaw {number}."), clarity=1.5 if is_late else number / 40)
         return Answer(pieces=(json.dumps(answer(given)),))
 
-    results, asked = judge(project, transport, choose, {"count": 40}, "many")
+    results, asked = judge(play, transport, choose, {"count": 40}, "many")
 
     assert [result["dimensions"]["clarity"] for result in results] == [n / 40 for n in range(40)]
     assert [[(one["id"], one["title"]) for one in result["findings"]] for result in results] == [
@@ -227,27 +227,27 @@ def test_forty_at_once_keep_apart(transport: str, project: Project) -> None:
 
 @pytest.mark.sampled(3)
 @EVERY
-def test_an_answer_that_breaks_off_is_asked_for_again(transport: str, project: Project) -> None:
+def test_an_answer_that_breaks_off_is_asked_for_again(transport: str, play: Player) -> None:
     """That is no answer that does not fit: two of these may follow."""
     cut = Answer(pieces=(honest()[:20], honest()[20:40], honest()[40:60], honest()[60:]), cut_after=2)
-    result, asked = judge(project, transport, [cut, cut, "prose", honest()], {"result": "x"})
+    result, asked = judge(play, transport, [cut, cut, "prose", honest()], {"result": "x"})
 
     assert (result["score"], len(asked)) == (HONEST, 4)
 
 
 @pytest.mark.sampled(3)
 @EVERY
-def test_a_provider_that_stays_broken_is_an_error(transport: str, project: Project) -> None:
+def test_a_provider_that_stays_broken_is_an_error(transport: str, play: Player) -> None:
     """It is no judgement."""
     cut = Answer(pieces=(honest()[:20], honest()[20:40], honest()[40:60], honest()[60:]), cut_after=2)
 
     with pytest.raises(Exception, match=r"broke off|closed|connection|incomplete"):
-        judge(project, transport, [cut], {"result": "x"})
+        judge(play, transport, [cut], {"result": "x"})
 
 
-def test_a_large_hostile_file_is_judged_in_a_moment(project: Project, tmp_path: Path) -> None:
+def test_a_large_hostile_file_is_judged_in_a_moment(play: Player, tmp_path: Path) -> None:
     """Ten megabytes of backticks become a fence that fits, and most of them are left out."""
-    result, (asked,) = judge(project, "openai", [honest()], {"result": "`" * 10_000_000})
+    result, (asked,) = judge(play, "openai", [honest()], {"result": "`" * 10_000_000})
 
     assert result["graded"]
     assert len(asked.sent) < 1_000_000

@@ -28,8 +28,8 @@ CODER, WORKER = Role("Coder", ("write_code",)), Role("Worker", ("execute",))
 # What changes a disk, as far as it is used here.
 CHANGING = ("rename", "replace", "unlink", "rmdir", "mkdir", "symlink", "fchmod", "write", "open")
 NOBODY = 65534
-# A case takes every fourth moment.
-STEP = 4
+# A case takes every eighth moment.
+STEP = 8
 SWAPPED = 2
 UNREADABLE = {"path": "open/c.txt", "why": "unreadable"}
 
@@ -470,7 +470,7 @@ def test_two_who_restore_do_not_mix(project: ProjectTree) -> None:
             project.restore(id, CODER)
             ProjectTree(project.folder, lambda: None, read_settings(project.folder)).snapshot(f"run{os.getpid()}")
 
-    threads = [threading.Thread(target=in_child, args=(lambda id=id: work(id),)) for id in (one["id"], two["id"]) * 3]
+    threads = [threading.Thread(target=in_child, args=(lambda id=id: work(id),)) for id in (one["id"], two["id"]) * 2]
     for thread in threads:
         thread.start()
     for thread in threads:

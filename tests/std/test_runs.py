@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from koi_lang.runtime.journal import store
 from koi_lang.runtime.journal.entries import JournalEntry
 from koi_lang.std.runs import actions_in, forecasts_in
 from tests.journal.commands import Commands
@@ -22,8 +23,8 @@ run Main.go({})
 ANSWERS = [
     {"intent": "write_file", "path": "a.txt", "content": "x"},
     {"intent": "write_file", "path": "b.txt", "content": "x"},
-    {"intent": "shell", "command": "false --now", "description": "why"},
     {"intent": "shell", "command": "rm -rf x", "description": "why"},
+    {"intent": "shell", "command": "false --now", "description": "why"},
     {"intent": "return", "data": {}},
 ]
 
@@ -54,20 +55,45 @@ def test_outcomes_are_told(recorded: Commands) -> None:
     assert (2, 1) == (actions["kept"], actions["undone"])
 
 
+def test_a_run_whose_last_action_was_refused(koi: Commands) -> None:
+    """Is refused, however it ended; what words a lesson of it is no run of its own."""
+    koi.record(PROGRAM, [ANSWERS[2], {"intent": "print", "message": "not done"}, ANSWERS[-1]])
+    runs, actions = rows(koi, "today")
+    (path,) = store.journals(koi.folder)
+    words = json.loads(path.read_text().splitlines()[0])
+    (path.parent / "0000aaaa.jsonl").write_text(json.dumps({**words, "words": ["memory", "lessons"]}) + "\n")
+
+    assert (1, 0, 1, 1) == (runs["n"], runs["kept"], runs["refused"], actions["refused"])
+    assert runs == rows(koi, "today")[0]
+
+
 def test_tools_are_told(recorded: Commands) -> None:
     """Calls, failures by kind, and a time that was measured."""
     by_tool = {row["tool"]: row for row in rows(recorded, "tools")}
 
     assert (2, "none") == (by_tool["write_file"]["calls"], by_tool["write_file"]["failures"])
-    assert {"unsuccessful 1", "NobodyAllowsError 1"} == set(by_tool["shell"]["failures"].split(", "))
+    assert {"unsuccessful 1", "not allowed unattended 1"} == set(by_tool["shell"]["failures"].split(", "))
     assert 0 < by_tool["write_file"]["median s"] < 60
 
 
 def test_trust_is_told_by_topic(recorded: Commands) -> None:
-    """What was done without asking and changes something; no advice is given for a few."""
-    assert [("write_file", 2, "100%", "no data under 20"), ("false", 1, "0%", "no data under 20")] == [
-        tuple(row.values()) for row in rows(recorded, "trust")
+    """What was done without asking and has changed something; no advice is given for a few."""
+    assert [("write_file", 2, "100%", "no data under 20")] == [tuple(row.values()) for row in rows(recorded, "trust")]
+
+
+def test_what_failed_says_nothing_of_trust_unless_it_changed_a_file(koi: Commands) -> None:
+    """An edit that does not fit leaves nothing to keep, and so does one that changes nothing."""
+    answers = [
+        {"intent": "write_file", "path": "a.txt", "content": "x"},
+        {"intent": "edit_file", "path": "a.txt", "before": "nowhere", "after": "y"},
+        {"intent": "edit_file", "path": "a.txt", "before": "x", "after": "x"},
+        {"intent": "shell", "command": "touch b.txt && false", "description": "why"},
+        {"intent": "shell", "command": "false", "description": "why"},
+        ANSWERS[-1],
     ]
+    koi.record(PROGRAM, answers, "--allow", "write:**", "--allow", "run")
+
+    assert [("touch", 1, "0%"), ("write_file", 1, "100%")] == [tuple(row.values())[:3] for row in rows(koi, "trust")]
 
 
 def test_advice_needs_twenty(koi: Commands) -> None:
@@ -97,7 +123,7 @@ def entry(n: int, kind: str, path: tuple[str, ...], agent: str = "", **data: Any
 
 
 def test_the_wait_for_the_person_is_no_time_of_the_action() -> None:
-    """And an action that never ended is left out."""
+    """And an action that never ended is unfinished."""
     path = ("A.go#1", "shell#1")
     entries = [
         entry(1, "begun", path, "A", intent="shell", id="", fields={"command": "ls -l"}, unsafe=True),
@@ -106,8 +132,9 @@ def test_the_wait_for_the_person_is_no_time_of_the_action() -> None:
         entry(13, "done", path, "A", result={"exitCode": 0}),
         entry(14, "begun", ("A.go#1", "shell#2"), "A", intent="shell", id="", fields={}),
     ]
-    (action,) = actions_in(entries)
+    action, other = actions_in(entries)
 
+    assert ("unfinished", "", 0.0) == (other["outcome"], other["error"], other["seconds"])
     assert (2.0, True, "ls", "kept") == (action["seconds"], action["asked"], action["topic"], action["outcome"])
 
 
@@ -121,25 +148,45 @@ def test_votes_and_grades_are_forecasts() -> None:
         entry(1, "handler_started", path, "DeliberationMember", event="vote", args={"member": "guardian"}),
         entry(2, "handler_ended", path, "DeliberationMember", event="vote", result=vote),
         entry(3, "handler_ended", ("x",), "DeliberationMember", event="voteForAll", result={"votes": together}),
-        entry(4, "handler_ended", ("y",), "RubricJudge", event="grade", result={"dimensions": grades}),
+        entry(4, "begun", ("A.go#1", "shell#1"), "A", intent="shell", id=""),
+        entry(5, "handler_ended", ("y",), "RubricJudge", event="grade", result={"dimensions": grades}),
     ]
 
     assert [("guardian", 1.0), ("scholar", 0.0), ("judge", 0.75)] == [tuple(each) for each in forecasts_in(entries)]
+
+
+@pytest.mark.parametrize(
+    ("agent", "intent"), [("Council", "deliberation.consent"), ("Futures", "return"), ("DeliberationMember", "return")]
+)
+def test_what_was_never_tried_has_no_outcome(agent: str, intent: str) -> None:
+    """A block does not prove itself right, neither does a question that was answered with no, nor a simulation."""
+    path = ("DeliberationMember.vote#1",)
+    entries = [
+        entry(1, "handler_started", path, "DeliberationMember", event="vote", args={"member": "guardian"}),
+        entry(2, "handler_ended", path, "DeliberationMember", event="vote", result={"verdict": "block"}),
+        entry(3, "begun", ("x",), agent, intent=intent),
+    ]
+
+    assert [] == list(forecasts_in(entries))
 
 
 def test_forecasts_are_held_against_outcomes(koi: Commands) -> None:
     """From ten cases on, as the mean of squared errors."""
     program = """
     import "std/deliberation"
-    role R { can execute }
+    import "std/files"
+    role R { can execute, can write }
     agent Main : R {
-      on go(args: Json) { for (let n = 0; n < 10; n++) await deliberate("Rename a test", { cheap: true }) }
+      on go(args: Json) {
+        for (let n = 0; n < 10; n++) await deliberate("Rename a test", { cheap: true })
+        await writeFile("renamed", "x")
+      }
     }
     run Main.go({})
     """
     lines = [("guardian", "approve"), ("scholar", "block"), ("empath", "approve"), ("economist", "approve")]
     votes = [{"member": name, "verdict": verdict, "reason": "x", "conditions": []} for name, verdict in lines]
-    done = koi.record(program, [{"votes": votes}] * 10)
+    done = koi.record(program, [{"votes": votes}] * 10, "--allow", "write:**")
     assert 0 == done.code, done.err
 
     assert {"guardian": 0.0, "scholar": 1.0, "empath": 0.0, "economist": 0.0} == {
@@ -169,7 +216,7 @@ def test_programs_look_at_runs(recorded: Commands) -> None:
 
     assert 0 == done.code, done.err
     first, *errors = done.out.splitlines()
-    assert "main.koi kept [ 'kept', 'kept', 'failed', 'refused', 'kept' ]" == first
+    assert "main.koi kept [ 'kept', 'kept', 'refused', 'failed', 'kept' ]" == first
     assert ["7 is no id of a run", "`since` is 'soon'"] == errors[1:]
     assert "`nope`" in errors[0]
 

@@ -32,10 +32,10 @@ def restore(project: ProjectTree, kept: dict[str, Any]) -> dict[str, Any]:
 
 
 @pytest.mark.sampled(1)
-@pytest.mark.parametrize("first", range(0, TREES, 25))
+@pytest.mark.parametrize("first", range(0, TREES, 10))
 def test_random_trees_come_back(tmp_path: Path, first: int) -> None:
     """Whatever is added, changed, replaced and removed, the tree is the same again, and what is ignored as it is."""
-    for seed in range(first, first + 25):
+    for seed in range(first, first + 10):
         chance, folder = random.Random(seed), tmp_path / str(seed)
         folder.mkdir()
         project = ProjectTree(folder, lambda: None, read_settings(folder))

@@ -17,7 +17,7 @@ from tests.projects import Project
 
 __all__ = ["play"]
 
-SLICES = 5
+SLICES = 10
 STEP = 3
 PROGRAM = """
     import effects from "./effects.py"
@@ -85,7 +85,7 @@ def test_a_run_killed_at_any_entry_goes_on(project: Project, first: int) -> None
     outcomes = [json.loads(line) for line in done.stdout.splitlines()]
 
     assert (effects["snapshot"], effects["restore"], len(whole.stdout.splitlines()) > 10) == (2, 2, True), whole.stderr
-    assert len(outcomes) >= 4, done.stderr
+    assert len(outcomes) >= 2, done.stderr
     for outcome in outcomes:
         told = (outcome["lines"], outcome["err"])
         has_ended = not outcome["killed"] or "has ended well" in outcome["err"]

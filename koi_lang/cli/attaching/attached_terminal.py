@@ -66,7 +66,9 @@ class AttachedTerminal:
     """One terminal and the run that it follows."""
 
     def __init__(self, journal: Path, terminal: Terminal, client: LiveClient, *, plain: bool) -> None:
-        self._journal, self._terminal, self._client = journal, terminal, client
+        self._journal = journal
+        self._terminal = terminal
+        self._client = client
         self._bill = CostMeter()
         self._is_person = sys.stdin.isatty() and sys.stderr.isatty()
         if sys.stderr.isatty():

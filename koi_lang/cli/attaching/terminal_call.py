@@ -22,7 +22,9 @@ from koi_lang.runtime.host import NobodyToAskError
 from koi_lang.sessions.client_host import approval_in
 
 SIGNALS = ("SIGINT", "SIGTERM", "SIGHUP")
-CANCEL, LEAVE, GO_ON = "cancel it", "leave it running", "go on watching"
+CANCEL = "cancel it"
+LEAVE = "leave it running"
+GO_ON = "go on watching"
 STOPPED = "the run goes on in the service; what is to be done?"
 
 
@@ -48,7 +50,9 @@ class TerminalCall:
     """
 
     def __init__(self, run: AsyncRemoteRun, view: CallView, url: str) -> None:
-        self._run, self._view, self._url = run, view, url
+        self._run = run
+        self._view = view
+        self._url = url
         self._host = Terminal(quiet=view.quiet)
         self._bill = CostMeter()
         self._asking: dict[str, asyncio.Task[None]] = {}

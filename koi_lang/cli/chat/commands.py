@@ -307,7 +307,9 @@ async def diff(chat: ChatConversation, given: str) -> None:
 @command()
 async def tree(chat: ChatConversation, given: str) -> None:
     """Show the entries that `/branch` can go back to, with all branches."""
-    shown, columns, more = journal_tree.tree(Path.cwd(), _journal(chat)), chat.screen.columns(), chat.screen.look.more
+    shown = journal_tree.tree(Path.cwd(), _journal(chat))
+    columns = chat.screen.columns()
+    more = chat.screen.look.more
     chat.screen.say("\n".join(fit_text(_one_line(line), columns, more) for line in shown))
 
 

@@ -86,7 +86,9 @@ class ChatConversation:
         commands: CommandTable,
     ) -> None:
         self.dispatcher = Dispatcher(ready, self.follow, answer_s=ANSWER_S)
-        self.target, self.screen, self._commands = target, screen, commands
+        self.target = target
+        self.screen = screen
+        self._commands = commands
         self.requests: list[Request] = []
         self.telling = EventView(screen, redact)
         self.over = False
@@ -177,7 +179,7 @@ class ChatConversation:
 
     def _with_material(self, text: str) -> str:
         """A message with the files that it names, and the output of the person's commands. Raises KoiError."""
-        files = file_texts(text, self.session.run.folder) if self.screen.person else []
+        files = file_texts(text, self.session.run.folder, self.screen.note) if self.screen.person else []
         beside = [*self.own.outputs, *files]
         return text + BESIDE + "\n".join(beside) if beside else text
 

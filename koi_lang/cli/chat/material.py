@@ -34,8 +34,11 @@ def message_in(text: str) -> str:
     return text.partition(BESIDE)[0]
 
 
-def file_texts(text: str, folder: Path) -> list[str]:
+def file_texts(text: str, folder: Path, note: Callable[[str], None]) -> list[str]:
     """The files that a message names, each quoted. A word that names no file stays a word.
+
+    Args:
+        note: is told of each word that looks like a path and names no file.
 
     Raises:
         KoiError: one is closed to agents, outside of the project, or no text.
@@ -47,6 +50,9 @@ def file_texts(text: str, folder: Path) -> list[str]:
                 if path and (folder / path).is_file():
                     paths[path] = None
                     break
+        else:
+            if "/" in word or "." in word.rstrip(ENDS):
+                note(f"there is no file `{word.rstrip(ENDS)}` in this folder; the model gets the word alone")
     quoted: list[str] = []
     for path in paths:
         file = working_path(folder, path)

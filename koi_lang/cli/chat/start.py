@@ -123,7 +123,7 @@ async def _run(chat: ChatConversation, earlier: Continuation, place: str, note_r
     """Talk to the end. Cancelled, what is under way is ended, and the terminal left as it was."""
     async with chat.dispatcher.session.open(earlier) as session:
         note_run(session.run.id)
-        if earlier is not None:
+        if earlier.history is not None:
             chat.telling.tell_earlier()
             chat.screen.note(f"going on with {session.run.id}")
         chat.screen.note(f"{chat.target.name} of {session.ready.name}; {HINT}\n{place}")

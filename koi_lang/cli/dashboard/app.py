@@ -42,12 +42,16 @@ class Dashboard:
     """A full screen over a source."""
 
     def __init__(self, source: DashboardSource, look: Theme, first: DashboardSnapshot) -> None:
-        self._source, self._look, self._snapshot = source, look, first
+        self._source = source
+        self._look = look
+        self._snapshot = first
         self._chosen: DashboardPlace | None = None
         self._is_open = self._has_chosen = False
         # What was opened stays what it was, whatever else comes and goes.
         self._request: OpenRequest | None = None
-        self._scroll, self._note, self._trouble = 0, "", ""
+        self._scroll = 0
+        self._note = ""
+        self._trouble = ""
         self._asked = asyncio.Event()
         self._input = Buffer(multiline=False, accept_handler=self._accept)
         self._choose(0)
@@ -163,11 +167,15 @@ class Dashboard:
             return
         found = (each for each in self._snapshot.open if each.key == (chosen.run, chosen.request))
         self._request = next(found, None) if chosen.request else None
-        self._is_open, self._scroll, self._note = True, 0, ""
+        self._is_open = True
+        self._scroll = 0
+        self._note = ""
         self._app.layout.focus(self._typing if self._request else self._body)
 
     def _close(self) -> None:
-        self._is_open, self._request, self._scroll = False, None, 0
+        self._is_open = False
+        self._request = None
+        self._scroll = 0
         self._input.reset()
         self._app.layout.focus(self._body)
 

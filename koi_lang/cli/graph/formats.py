@@ -53,10 +53,16 @@ DOT_LINES: Mapping[EdgeKind, str] = {
 # What means something in a label of Mermaid, or in the HTML that it makes of it.
 MEANING = re.compile(r"[^\w .,:()→…/-]")
 # Pixels: of a letter and a line of text, around the text of a box, between boxes and columns, around the picture.
-LETTER, LINE, INSET = 7.3, 17.0, 9.0
-GAP, BETWEEN, MARGIN = 22.0, 150.0, 20.0
+LETTER = 7.3
+LINE = 17.0
+INSET = 9.0
+GAP = 22.0
+BETWEEN = 150.0
+MARGIN = 20.0
 # How far lines bend, and those between boxes of one column.
-BEND, DETOUR, ASIDE = 70.0, 60.0, 9.0
+BEND = 70.0
+DETOUR = 60.0
+ASIDE = 9.0
 # In how many steps a place on a line is looked for.
 STEPS = 40
 Point: TypeAlias = tuple[float, float]

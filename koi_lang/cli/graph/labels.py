@@ -7,7 +7,9 @@ from collections.abc import Mapping
 from koi_lang.compiler.program_graph import EdgeKind, GraphEdge, GraphNode, NodeKind
 from koi_lang.system.text_width import clean, width
 
-MAX_COLUMNS, MAX_LINES, MAX_LABELS = 44, 8, 4
+MAX_COLUMNS = 44
+MAX_LINES = 8
+MAX_LABELS = 4
 WORDS: Mapping[EdgeKind, str] = {
     "runs": "runs",
     "delegates": "may ask",

@@ -111,7 +111,7 @@ def export(what: str, html: bool, kind: Literal["json", "csv"] | None, since: st
 
 def _export_page(path: Path, output: Path) -> None:
     """Write the page of a run, and report what it lacks."""
-    text = page_file.run_page(path, Keys(read_settings()).redactor())
+    text = page_file.run_page(path, Keys(read_settings()).redactor().source)
     with writing(output):
         output.parent.mkdir(parents=True, exist_ok=True)
         with output.open("x", encoding="utf-8") as file:

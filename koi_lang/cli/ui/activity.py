@@ -32,7 +32,9 @@ from koi_lang.runtime.replay.location import Path
 MAX_OBJECT_CHARS = 60
 MAX_RESULT_CHARS = 200
 # The person sees what these do.
-PLAIN_TO_SEE = frozenset({"print", "prompt_user", "return", "if", "while", "repeat", "for_each"})
+# What these ask stands nowhere before it can be answered: what is typed until then is for whoever is at work.
+QUESTIONS = frozenset({"prompt_user", "prompt_form"})
+PLAIN_TO_SEE = frozenset({"print", "prompt_user", "return", "if", "while", "repeat", "for_each", "expect"})
 
 
 @dataclass(slots=True)
@@ -96,7 +98,9 @@ class ActiveAgent:
 
     def expect_answer(self, asked: Path | None) -> None:
         """Note which request is open; nothing is written yet."""
-        self.asked, self.draft, self.note = asked, PartialReply(), ""
+        self.asked = asked
+        self.draft = PartialReply()
+        self.note = ""
 
     def begin(self, path: Path, step: ActiveStep) -> None:
         """Take up an action."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from koi_lang.cli.ui.activity import ActiveAgent, Activity
+from koi_lang.cli.ui.activity import QUESTIONS, ActiveAgent, Activity
 from koi_lang.cli.ui.text import ending, one_line, width
 from koi_lang.events import OMITTED, CommandEnded, PlanStepFinished, RoundEnded
 from koi_lang.runtime.playbook.partial_reply import ReplyPreview
@@ -38,7 +38,8 @@ def doing(worker: ActiveAgent) -> str:
     if worker.begun > 1:
         intents = dict.fromkeys(one_line(step.intent) for step in steps)
         return f"{worker.ended} of {worker.begun} done: {', '.join(intents)}"
-    return f"{steps[-1].what} {steps[-1].note}".rstrip()
+    step = steps[-1]
+    return f"{step.intent if step.intent in QUESTIONS else step.what} {step.note}".rstrip()
 
 
 def doing_now(work: Activity, worker: ActiveAgent, columns: int = 0, more: str = "") -> str:
@@ -60,6 +61,6 @@ def _writing(written: ReplyPreview, columns: int, more: str) -> str:
 def _writing_action(written: ReplyPreview, columns: int, more: str) -> str:
     action = f"writing {written.name}".rstrip()
     room = columns - width(action) - len(' ""')
-    if written.text and room >= MIN_TEXT:
+    if written.text and room >= MIN_TEXT and written.name not in QUESTIONS:
         return f'{action} "{ending(written.text + ("" if written.is_whole else more), room, more)}"'
     return f"planning ({written.count} actions)" if written.count > 1 else action

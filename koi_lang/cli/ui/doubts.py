@@ -12,7 +12,7 @@ import click
 
 from koi_lang.errors import JournalError
 from koi_lang.runtime.journal.entries import JournalEntry
-from koi_lang.runtime.replay.doubts import RETRY, SKIP, STOP, Decision, Doubt
+from koi_lang.runtime.replay.doubts import HOW_TO_DECIDE, RETRY, SKIP, STOP, Decision, Doubt
 from koi_lang.runtime.replay.location import Path
 from koi_lang.system.text_width import clean
 
@@ -87,11 +87,7 @@ class Doubts:
         """Decide what is known to be in doubt. Raises JournalError when the run is not to go on."""
         self._decided |= self.decide_each(begun)
         if STOP in self._decided.values():
-            help = (
-                "Find out whether it took place; then `koi resume --on-doubt retry` does it again, `skip` lets it fail,"
-                " `result=JSON` tells what it gave."
-            )
-            raise JournalError("the run was not resumed", help=help)
+            raise JournalError("the run was not resumed", help=HOW_TO_DECIDE)
 
     def __call__(self, doubt: Doubt) -> Decision:
         """The decision about an effect that is met now."""

@@ -76,7 +76,9 @@ class GrowingMarkdown:
         if self._look.at_work.isascii():
             return wrap_text(self._text, columns, self._look)
         if columns != self._columns:
-            self._columns, self._last_start, self._before_last = columns, 0, []
+            self._columns = columns
+            self._last_start = 0
+            self._before_last = []
         source = self._text[self._last_start :]
         *closed, last = list(_blocks(source)) or [[]]
         for block in closed:

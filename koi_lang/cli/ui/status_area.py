@@ -33,7 +33,9 @@ class StatusArea:
     """
 
     def __init__(self, stream: TextIO, fill: Fill, more: str = "…") -> None:
-        self._stream, self._fill, self._more = stream, fill, more
+        self._stream = stream
+        self._fill = fill
+        self._more = more
         self._next: asyncio.TimerHandle | None = None
         self._drawn = ""
         self._held = 0

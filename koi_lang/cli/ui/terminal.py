@@ -50,7 +50,9 @@ class Terminal:
     """
 
     def __init__(self, *, quiet: bool = False, silent: bool = False, aside: bool = False) -> None:
-        self.quiet, self.silent, self.aside = quiet, silent, aside
+        self.quiet = quiet
+        self.silent = silent
+        self.aside = aside
         self.status = Status()
         self._pending = b""
         self._ended = False

@@ -64,7 +64,11 @@ class Theme:
 
 
 ASCII = Theme("*", "+", "x", "->", "...")
-RED, GREEN, YELLOW, CYAN, WEAK = 31, 32, 33, 36, 2
+RED = 31
+GREEN = 32
+YELLOW = 33
+CYAN = 36
+WEAK = 2
 
 
 def look_of(stream: TextIO) -> Theme:

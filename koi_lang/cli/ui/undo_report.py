@@ -97,7 +97,7 @@ def outcome_lines(run: str, plan: UndoPlan, done: Sequence[UndoneFile], redact: 
         if each.refusal:
             yield clean(redact(f"warning: {each.undo.file} was left: {each.refusal}"))
         elif each.is_kept_folder:
-            yield clean(redact(f"{each.undo.file} stays: others have put something into it"))
+            yield clean(redact(f"{each.undo.file} stays: files are in it that the run has not made, or a repository"))
 
 
 def changes_text(run: RunPort, unchanged: str = "no file was changed") -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Generic, Protocol, TypeVar
 
+from koi_lang.cli.ui.activity import QUESTIONS
 from koi_lang.cli.ui.markdown import GrowingMarkdown
 from koi_lang.cli.ui.text import Theme
 from koi_lang.events import (
@@ -17,7 +18,6 @@ from koi_lang.events import (
     LinePrinted,
     ModelAsked,
     OutputDelta,
-    PersonAsked,
 )
 from koi_lang.runtime.playbook.partial_reply import FIRST_WORD, LAST_WORD
 from koi_lang.runtime.playbook.written_answer import CALL_LLM
@@ -53,10 +53,10 @@ class WrittenNow(Generic[Text]):
     def take(self, event: Event, written: OutputDelta) -> Text | None:
         """The text that a piece belongs to, which has grown by it; None for a piece that is not for the person.
 
-        What a delegate returns is for another agent.
+        What a delegate returns is for another agent, and a question is shown once it can be answered.
         """
         is_for_another = len(event.path) > 2 and written.action in (RETURN, CALL_LLM)
-        if is_for_another or (written.action == RETURN and self.has_printed):
+        if is_for_another or written.action in QUESTIONS or (written.action == RETURN and self.has_printed):
             return None
         key = event.path, written.number
         if key not in self._texts:
@@ -76,8 +76,8 @@ class WrittenNow(Generic[Text]):
                 self._keep(lambda path: path[:-1] != event.path[:-1])
             case HandlerEnded() | HandlerFailed():
                 self._keep(lambda path: path[: len(event.path)] != event.path)
-            case LinePrinted() | PersonAsked():
-                self.has_printed |= isinstance(event.data, LinePrinted)
+            case LinePrinted():
+                self.has_printed = True
                 said = next((key for key in self._texts if key[0][:-1] == event.path[: len(key[0]) - 1]), None)
                 if said is not None:
                     del self._texts[said]

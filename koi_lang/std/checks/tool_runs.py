@@ -133,14 +133,13 @@ async def _carry_out(command: Command, timeout_s: float, *, is_merged: bool = Tr
     begun = time.perf_counter()
     outputs = [Output()] if is_merged else [Output(MAX_REPORT_BYTES + 1), Output()]
     why = f"`{command.text}` took longer than {timeout_s:g} s and was ended"
-    async with run.changes.watch(timeout_s, command.agent):
+    async with run.changes.watch(timeout_s, command.agent, confined=allowed.sandbox is not None):
         try:
-            started = await start_command(allowed, is_merged=is_merged, is_held=True)
+            started = await start_command(allowed, is_merged=is_merged)
+            code = await started.read_and_end(outputs, timeout_s)
         except (OSError, ValueError) as error:
             code, said = None, reason(error) if isinstance(error, OSError) else str(error)
             why = f"`{command.text}` cannot be started: {said}"
-        else:
-            code = await started.read_and_end(outputs, timeout_s)
     return _Ended(code, why, time.perf_counter() - begun, outputs)
 
 

@@ -5,7 +5,7 @@ Each is described once: its parameters are the fields of the action and the para
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Collection
 from dataclasses import dataclass
 from typing import Any
 
@@ -34,6 +34,7 @@ class ToolAction:
         safe: whether it changes nothing.
         shown: most characters of its result that a model is told at once.
         tool: its kind for editors.
+        code: names of its fields whose texts are code.
     """
 
     function: Callable[..., Awaitable[Any]]
@@ -41,6 +42,7 @@ class ToolAction:
     safe: bool = False
     shown: int = MAX_SHOWN
     tool: ToolKind = "other"
+    code: Collection[str] = ()
 
 
 def _place(context: ActionContext) -> Workplace:
@@ -142,9 +144,9 @@ TOOLS = (
     ToolAction(grep, "read", safe=True, shown=LONG, tool="search"),
     ToolAction(outline, "read", safe=True, shown=LONG, tool="read"),
     ToolAction(find_symbol, "read", safe=True, shown=LONG, tool="search"),
-    ToolAction(write_file, "write", tool="edit"),
-    ToolAction(edit_file, "write", tool="edit"),
-    ToolAction(run_command, "execute", shown=MAX_OUTPUT_CHARS, tool="execute"),
+    ToolAction(write_file, "write", tool="edit", code={"content"}),
+    ToolAction(edit_file, "write", tool="edit", code={"before", "after", "diff"}),
+    ToolAction(run_command, "execute", shown=MAX_OUTPUT_CHARS, tool="execute", code={"command"}),
     ToolAction(web_fetch, "web_access", safe=True, shown=LONG, tool="fetch"),
     ToolAction(web_search, "web_access", safe=True, shown=LONG, tool="search"),
     ToolAction(think, None, safe=True, tool="think"),
@@ -156,4 +158,5 @@ def extend_koi(koi: Any) -> None:
     for tool in TOOLS:
         names = tool.function.__code__.co_varnames[: tool.function.__code__.co_argcount]
         aliases = {name: meant for name, meant in OTHER_NAMES.items() if meant in names and name not in names}
-        koi.action(tool.needs, aliases=aliases, safe=tool.safe, shown=tool.shown, tool=tool.tool)(tool.function)
+        about = {"safe": tool.safe, "shown": tool.shown, "tool": tool.tool, "code": tool.code}
+        koi.action(tool.needs, aliases=aliases, **about)(tool.function)

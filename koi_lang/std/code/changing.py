@@ -24,7 +24,7 @@ Change = Callable[[str], EditedText]
 
 
 async def write_file(place: Workplace, path: str, content: str) -> dict[str, Any]:
-    """Make a file, or replace the text of one, which keeps its ends of lines and its byte order mark.
+    """Make a file as it is given, or replace the text of one, which keeps its ends of lines and its byte order mark.
 
     Returns:
         `success` and `path`, with `created`, `noChanges`, or the new `lines` with their numbers.
@@ -138,8 +138,7 @@ def _content(root: Path, file: Path, name: str) -> bytes | None:
 
 
 async def _create(place: Workplace, target: _Target, content: str) -> dict[str, Any]:
-    text = plain_ends(content)
-    data = encode_new(text, target.name)
+    data, text = encode_new(content, target.name), plain_ends(content)
     edit = replace_text("", text)
     await place.require_writing(target.name, f"create `{target.name}`", unified_diff("", text, target.name))
     await _put(place, target, data)

@@ -11,7 +11,7 @@ from typing import Any
 from koi_lang.errors import AgentError, PermissionDeniedError
 from koi_lang.runtime.concurrency.stoppable_threads import Stop, run_in_thread
 from koi_lang.runtime.guards.file_names import is_closed
-from koi_lang.runtime.guards.paths import running_programs
+from koi_lang.runtime.guards.paths import own_folders, running_programs
 from koi_lang.runtime.tree.gitignore import NAME, IgnoreLevel
 from koi_lang.runtime.tree.walking import MAX_FILES, FolderWalk, OpenFolder, level_of, rules_in
 from koi_lang.system.globs import glob_matcher, has_wildcards, require_pattern
@@ -42,12 +42,14 @@ class View:
         may_read: says what rules leave of it.
         stop: raises where nobody waits any more.
         running: the files of running programs, in small letters.
+        own: the folders of Koi itself.
     """
 
     root: Path
     may_read: MayRead
     stop: Stop
     running: frozenset[str] = field(default_factory=lambda: frozenset(running_programs()))
+    own: frozenset[str] = field(default_factory=lambda: frozenset(map(str, own_folders())))
 
     def shows(self, path: str, *, is_folder: bool) -> bool:
         """Whether something is open to agents, the folders around it aside, and has a name that they can write."""
@@ -57,7 +59,9 @@ class View:
         # A folder is closed by what it holds, not for being called like a file.
         if is_closed((name, "any") if is_folder else (name,)):
             return False
-        return is_folder or (self.may_read(path) and f"{self.root}/{path}".casefold() not in self.running)
+        if is_folder:
+            return f"{self.root}/{path}" not in self.own
+        return self.may_read(path) and f"{self.root}/{path}".casefold() not in self.running
 
     def require_reading(self, name: str, path: str) -> None:
         """Raise PermissionDeniedError where rules do not let something be read that a path leads to."""
