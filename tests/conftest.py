@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import gc
+import itertools
 import os
+import re
 import shlex
 import shutil
 import signal
@@ -15,6 +17,7 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
+from _pytest.runner import runtestprotocol
 
 from koi_lang.compiler import lalr
 from koi_lang.compiler.parser import parse
@@ -23,6 +26,7 @@ from koi_lang.sessions.prepared import FOLDER
 from koi_lang.source import Source
 from koi_lang.system import resources
 from tests import forks
+from tests.in_process import modules_behind
 from tests.needs import mark_counterparts
 from tests.projects import Project
 from tests.search_path import hide_bubblewrap
@@ -33,6 +37,8 @@ BEYOND_USUAL = {"api/test_jupyter.py": "IPython", "service/test_document_holds.p
 collect_ignore = [path for path, package in BEYOND_USUAL.items() if find_spec(package) is None]
 
 pytest_plugins = ["tests.cpu_costs"]
+# Numbers of the folders of tests.
+FOLDERS = itertools.count()
 WORKER_PLUGINS = "xdist.plugin,anyio.pytest_plugin,pytest_timeout,_hypothesis_pytestplugin"
 
 
@@ -121,6 +127,26 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     mark_counterparts(items)
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> bool | None:
+    """Have a worker send what the terminal shows: how a test ended, and what failed.
+
+    Half of the six messages of a test say that it begins, has been set up and is over, and their keywords are most of
+    the others; to send and to read them takes as long as a short test.
+    """
+    options = item.config.option
+    if not hasattr(item.config, "workerinput") or options.verbose > 0:
+        return None
+    if options.durations is not None or options.xmlpath:
+        return None
+    for report in runtestprotocol(item, log=False, nextitem=nextitem):
+        if report.passed:
+            report.keywords = {}
+        if report.when != "setup" or not report.passed:
+            item.ihook.pytest_runtest_logreport(report=report)
+    return True
+
+
 @pytest.fixture
 def accept(request: pytest.FixtureRequest) -> bool:
     """Whether golden files are to be rewritten."""
@@ -153,6 +179,15 @@ def _tables(tmp_path_factory: pytest.TempPathFactory) -> None:
 
 
 @pytest.fixture
+def tmp_path(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An empty folder: that of pytest is found among those of all tests before, and has a link to the newest."""
+    name = re.sub(r"\W", "_", request.node.name)[:26]
+    folder = tmp_path_factory.getbasetemp() / f"{name}{next(FOLDERS)}"
+    folder.mkdir(0o700)
+    return folder
+
+
+@pytest.fixture
 def project(
     tmp_path: Path, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[Project]:
@@ -168,11 +203,10 @@ def project(
         monkeypatch.delenv(name, raising=False)
     folder = tmp_path / "project"
     folder.mkdir()
-    before = {*sys.modules}
+    last = next(reversed(sys.modules))
     yield Project(folder)
-    loader.unload()
-    for name in sys.modules.keys() - before:
-        if is_below(folder, sys.modules[name]):
+    for name in modules_behind(last):
+        if name.startswith(loader.PREFIX) or is_below(folder, sys.modules[name]):
             del sys.modules[name]
 
 

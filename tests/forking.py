@@ -52,20 +52,22 @@ class Running(NamedTuple):
 
 
 def import_all() -> None:
-    """Import what commands import, and read a program with all that there is in the language."""
+    """Import what commands import, and check a program with all that there is in the language."""
     for module in pkgutil.walk_packages(importlib.import_module("koi_lang").__path__, "koi_lang."):
         if not module.name.endswith("__main__"):
             with suppress(ModuleNotFoundError):  # of an extra that is not installed
                 importlib.import_module(module.name)
     for name in LAZY:
         importlib.import_module(name)
-    # The lexer compiles its patterns, 30 ms of them for any program, when it first comes to where they count.
-    path = os.path.join(os.path.dirname(__file__), "data", "everything.koi")
-    with open(path, encoding="utf-8") as file:
-        source = importlib.import_module("koi_lang.source").Source(path, file.read())
-    importlib.import_module("koi_lang.compiler.parser").parse(source)
+    # The lexer and the rules about playbooks compile their patterns, 60 ms of them, when they first come to where they
+    # count.
+    path = os.path.join(HERE, "data", "everything.koi")
+    files = importlib.import_module("koi_lang.program.files").DiskFiles()
+    importlib.import_module("koi_lang.compiler.compile").check_program(path, files)
     importlib.import_module("koi_lang.system.certificates").certificates()
-    gc.freeze()
+    # Two looks at many files: the time of the compiler's, and which packages bring extensions.
+    importlib.import_module("koi_lang.program.cache").find(path)
+    importlib.import_module("koi_lang.extensions.finding").find_installed()
     use_large_pages()
 
 
@@ -173,6 +175,8 @@ def become(words: list[str], folder: str, environment: dict[str, str], terminal:
     os.environ.clear()
     os.environ.update(environment)
     time.tzset()
+    sys.dont_write_bytecode = bool(environment.get("PYTHONDONTWRITEBYTECODE"))
+    sys.pycache_prefix = environment.get("PYTHONPYCACHEPREFIX") or None
     sys.argv = words
     before = folder if words[0] in ("-c", "-m") else os.path.dirname(words[0])
     sys.path[:] = [before, *os.environ.get("PYTHONPATH", "").split(os.pathsep), *PATH]
@@ -186,7 +190,7 @@ def stream_of(descriptor: int) -> Any:
     """A standard stream as Python makes it."""
     if descriptor == 0:
         return open(0, encoding="utf-8", errors="surrogateescape", closefd=False)
-    buffering = 1 if descriptor == 2 or os.isatty(descriptor) else -1
+    buffering = 1 if descriptor == 2 or os.isatty(descriptor) or os.environ.get("PYTHONUNBUFFERED") else -1
     errors = "backslashreplace" if descriptor == 2 else "surrogateescape"
     return open(descriptor, "w", buffering, "utf-8", errors, "\n", closefd=False)
 
@@ -197,10 +201,13 @@ if __name__ == "__main__":
         listening.listen(16)
         sys.stdout.write("ready\n")
         sys.stdout.close()
+        gc.disable()  # what is imported stays, so that searching it for garbage would only take time
         if 0 not in wait([0, listening]) and "koi_lang" not in sys.modules:
             import_all()
         if 0 not in wait([0, listening]):
-            sys.path[:] = PATH
+            sys.path[:] = [os.path.dirname(HERE), *PATH]
             for name in sys.argv[2:]:
                 importlib.import_module(name)
+        gc.freeze()
+        gc.enable()
         serve(listening)

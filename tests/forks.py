@@ -8,12 +8,15 @@ from __future__ import annotations
 
 import atexit
 import os
+import select
 import shlex
 import shutil
+import signal
 import socket
 import subprocess
 import sys
 import tempfile
+import threading
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
@@ -30,7 +33,7 @@ FORKING = str(CHECKOUT / "tests" / "forking.py")
 # Names the socket of the process that the workers of a suite share: each has its own one forked from it.
 SHARED = "KOI_TESTS_FORKING"
 # What takes long to import, and tests need beside what commands need.
-IMPORTED_BY_TESTS = ("acp", "anthropic", "hypothesis")
+IMPORTED_BY_TESTS = ("acp", "anthropic", "hypothesis", "tests.imported_tests")
 
 
 class ForkServer(NamedTuple):
@@ -45,11 +48,11 @@ def koi(*words: str) -> list[str]:
     return python(*KOI, *words)
 
 
-def command(folder: Path) -> Path:
-    """A file `koi` in a folder, for whoever looks for the command on `PATH`; what it starts is forked."""
+def command(folder: Path, name: str = "koi") -> Path:
+    """A file `koi` or `python` in a folder, for whoever looks for it on `PATH`; what it starts is forked."""
     folder.mkdir(exist_ok=True)
-    path = folder / "koi"
-    path.write_text(f'#!/bin/sh\nexec {shlex.join(koi())} "$@"\n', "utf-8")
+    path = folder / name
+    path.write_text(f'#!/bin/sh\nexec {shlex.join(koi() if name == "koi" else python())} "$@"\n', "utf-8")
     path.chmod(0o755)
     return path
 
@@ -87,6 +90,44 @@ def run_python(
         told.settimeout(limit_s)
         _, code = lines.read().split()
     return subprocess.CompletedProcess(words, int(code), out.result(), err.result())
+
+
+class Command:
+    """A `koi` command that is under way, for tests that kill it: nothing stands between it and them.
+
+    Args:
+        words: of the command, whose streams are empty and go nowhere.
+
+    Attributes:
+        pid: its number.
+    """
+
+    def __init__(self, words: Sequence[str], folder: Path, environment: Mapping[str, str]) -> None:
+        about = {"folder": str(folder), "environment": dict(environment), "terminal": False}
+        self._told = socket.socket(socket.AF_UNIX)
+        with open(os.devnull, "r+b", buffering=0) as nowhere:
+            streams = (nowhere.fileno(),) * 3
+            launch.launch(self._told, _listening(), [*KOI, *words], streams, **about)
+        self.pid = launch.read_number(self._told)
+        self._code: int | None = None
+
+    def poll(self) -> int | None:
+        """Its exit code; None while it runs."""
+        is_over = self._code is not None or select.select([self._told], [], [], 0)[0]
+        return self.wait() if is_over else None
+
+    def kill(self) -> None:
+        """Kill it, unless it is over."""
+        if self.poll() is None:
+            os.kill(self.pid, signal.SIGKILL)
+
+    def wait(self, limit_s: float = LIMIT_S) -> int:
+        """Its exit code, once it is over. Raises TimeoutError after too many seconds."""
+        if self._code is None:
+            self._told.settimeout(limit_s)
+            with self._told:
+                self._code = launch.read_number(self._told)
+        return self._code
 
 
 def _read_line(descriptor: int) -> str:
@@ -130,9 +171,18 @@ def python_for_workers() -> list[str]:
 _started: list[ForkServer] = []
 
 
-@cache
+# A test may begin with two commands at once, each in a thread of its own.
+_beginning = threading.Lock()
+
+
 def _listening() -> str:
     """The socket of the process that forks, which ends with this one."""
+    with _beginning:
+        return _begin_listening()
+
+
+@cache
+def _begin_listening() -> str:
     environment, owner = {**os.environ, "PYTHONPATH": str(CHECKOUT), "PYTHONUTF8": "1"}, os.getpid()
     shared = environment.pop(SHARED, "")
     # A worker may end without its clean-up, so its socket lies in the folder of the process that began it.

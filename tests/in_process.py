@@ -12,6 +12,7 @@ import threading
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import chdir, contextmanager
+from itertools import takewhile
 from pathlib import Path
 from tempfile import TemporaryFile
 from unittest import mock
@@ -82,20 +83,26 @@ def run(
 @contextmanager
 def _modules(pythonpath: str) -> Iterator[None]:
     """Have modules looked for in more folders; what is imported from there or from the project is forgotten."""
-    path, before = [*sys.path], {*sys.modules}
+    path = [*sys.path]
     finders = [finder for finder in sys.meta_path if not isinstance(finder, (TopFinder, PackageFinder))]
     loader.unload()
+    last = next(reversed(sys.modules))
     importlib.invalidate_caches()
     patched = mock.patch.multiple(sys, path=[*filter(None, pythonpath.split(os.pathsep)), *path], meta_path=finders)
     try:
         with patched:
             yield
     finally:
-        loader.unload()
-        for name in sys.modules.keys() - before:
+        for name in modules_behind(last):
             file = getattr(sys.modules[name], "__file__", None) or ""
-            if file and not any(file.startswith(os.path.join(folder, "")) for folder in path if folder):
+            is_foreign = file and not any(file.startswith(os.path.join(folder, "")) for folder in path if folder)
+            if is_foreign or name.startswith(loader.PREFIX):
                 del sys.modules[name]
+
+
+def modules_behind(last: str) -> list[str]:
+    """The names of the modules that were imported after one: of thousands, those need not be compared."""
+    return [*takewhile(last.__ne__, reversed([*sys.modules]))]
 
 
 @contextmanager

@@ -62,6 +62,8 @@ SHARED_BY_COMMANDS = {
     *("__init__", "command_table", "options"),
     *("connect_server", "running", "rerunning", "watching", "evaluating", "playbook_readings", "lessons"),
 }
+# The WebSocket carries commands of `koi rpc`, and the document describes them.
+RPC_OVER_HTTP = {"koi_lang.web.live", "koi_lang.web.api_schemas"}
 # Promises live in a scope of their own, which waits for its tasks as a task group does.
 OWN_TASK_GROUP = "koi_lang.js.task_scope"
 TASK_MAKERS = {"create_task", "ensure_future", "run_coroutine_threadsafe"}
@@ -148,6 +150,13 @@ def test_compiler_and_runtime_are_strangers() -> None:
     assert not goes_down(Imported("koi_lang.runtime.run", "koi_lang.compiler.nodes"))
 
 
+def test_routes_call_functions() -> None:
+    """No route of the service knows messages of `koi rpc`, but the WebSocket that carries them and its description."""
+    knowing = {found.by for found in imports() if (layer(found.by), layer(found.target)) == ("web", "rpc")}
+
+    assert RPC_OVER_HTTP == knowing
+
+
 def test_the_command_line_holds_commands() -> None:
     """A file of `cli` is a command; what several of them share is `options`, or stands in a folder of its own."""
     files = [path.stem for path in (PACKAGE / "cli").glob("*.py")]
@@ -227,7 +236,8 @@ def test_members_of_globals_are_known() -> None:
 
     assert members.MEMBERS == {**actual, "registry": frozenset(KeptRegistry.__koi_members__)}
     assert members.OF_AGENTS == Agent.__koi_members__.keys()
-    made = {name: GLOBALS[name].build for name in members.OF_INSTANCES}
+    constructors = {**GLOBALS, **{f"Intl.{name}": value for name, value in GLOBALS["Intl"].items()}}
+    made = {name: constructors[name].build for name in members.OF_INSTANCES}
     made["URL"] = lambda: GLOBALS["URL"].build("http://h")
     made["AbortSignal"] = lambda: GLOBALS["AbortController"].build().signal
     assert members.OF_INSTANCES == {

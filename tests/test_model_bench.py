@@ -77,7 +77,8 @@ def test_a_small_model_does_nothing_wrong_in_silence(tmp_path: Path) -> None:
         pytest.skip(f"MISSING ON THIS MACHINE: {', '.join(missing)} ({INSTALL})")
     for task, trial in asyncio.run(_live_trials(tmp_path, limits := replace(DEFAULT_LIMITS, requests=2, time_s=15))):
         assert trial.requests <= limits.requests
-        assert trial.output_tokens <= limits.requests * MAX_ANSWER_TOKENS
+        # The tokens of an answer that was cut off when the time was up are estimated.
+        assert trial.output_tokens <= limits.requests * MAX_ANSWER_TOKENS or trial.elapsed_s >= limits.time_s
         assert trial.elapsed_s < limits.time_s + GRACE_S
         assert trial.error or not task.type or _fits(task, trial.result, tmp_path), trial
 

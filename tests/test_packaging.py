@@ -167,7 +167,8 @@ def test_what_tests_import_is_declared() -> None:
     names = ("dev", "test", "agentdojo", "tau2", *FOR_SURFACES)
     extra = packages_in([line for name in names for line in PROJECT["optional-dependencies"][name]])
     imported = imports_of(CHECKOUT / "tests") | imports_of(CHECKOUT / "benchmarks")
-    known = packages_in(PROJECT["dependencies"]) | {"tests", "benchmarks", "docs", "editors", "hatch_build"}
+    own = {"tests", "benchmarks", "docs", "editors", "hatch_build", "_pytest"}
+    known = packages_in(PROJECT["dependencies"]) | own
 
     assert imported - known == extra - known - COMMANDS
 

@@ -17,18 +17,18 @@ from tests.package_trees import PACKAGE, nodes_of, sources, trees
 # `pytest --accept tests/test_shape.py` lowers them to what there is. One goes up by hand alone, with the reason in the
 # message of the commit. Shares are whole numbers, rounded up: that is all the room they have.
 CEILINGS = {
-    "modules": 963,
+    "modules": 964,
     "top_level_files": 12,
     "modules_with_one_importer": 222,
     "private_functions_used_once": 2463,
-    "short_helpers_used_once": 878,
+    "short_helpers_used_once": 873,
     "lazy_names": 127,
     "modules_with_lazy_names": 71,
-    "homonyms": 54,
+    "homonyms": 53,
     "import_lines_per_1000": 80,
     "functions_per_1000_lines": 76,
     "untyped_mappings_per_10000_lines": 82,
-    "names_bound_together": 210,
+    "names_bound_together": 188,
     "stored_as_told": 19,
     "superlative_limits": 0,
     "leaning_docstrings_percent": 9,

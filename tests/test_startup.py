@@ -54,6 +54,12 @@ PROGRAM = """
     team Own { main: Main }
     run Main.start({})
     """
+RECALLING = """
+    import "std/memory"
+    role Worker { can read }
+    agent Main : Worker { uses skill Memory on start() { return 1 } }
+    run Main.start()
+    """
 PARTS = "skill Parts { export function double(n: number): number { return n * 2 } }"
 
 
@@ -91,6 +97,16 @@ def test_a_cached_program_of_code_imports_little(project: Project) -> None:
     found = modules_of(project, "run", "main.koi")
 
     assert found.isdisjoint({*HEAVY, *RARE})
+
+
+def test_a_program_that_only_recalls_imports_nothing_that_edits_files(project: Project) -> None:
+    """Notes are searched without what writes them."""
+    project.write("main.koi", RECALLING)
+
+    found = modules_of(project, "run", "main.koi")
+
+    assert "koi_lang.std.memory" in found
+    assert not [name for name in found if name.startswith("koi_lang.std.code.")]
 
 
 @pytest.mark.parametrize(

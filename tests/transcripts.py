@@ -93,7 +93,7 @@ class Terminal:
         return told
 
     def _pipe(self, command: str) -> str:
-        with self._path_to(forks.koi()) as environment:
+        with self._path_to(forks.python()) as environment:
             done = subprocess.run(
                 ["bash", "-c", command], cwd=self.project.folder, env=environment, timeout=LIMIT_S, check=False,
                 stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, encoding="utf-8",
@@ -102,7 +102,7 @@ class Terminal:
 
     def _kill(self, command: str, lines: int) -> str:
         with (
-            self._path_to([sys.executable, *forks.KOI]) as environment,
+            self._path_to([sys.executable]) as environment,
             subprocess.Popen(
                 ["bash", "-c", command], cwd=self.project.folder, env=environment, start_new_session=True,
                 stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, encoding="utf-8",
@@ -123,7 +123,7 @@ class Terminal:
 
     def _answer(self, command: str, answers: dict[str, str]) -> str:
         events = {re.escape(question) + " ": f"{answer}\n" for question, answer in answers.items()}
-        with self._path_to(forks.koi()) as environment:
+        with self._path_to(forks.python()) as environment:
             text = pexpect.run(
                 shlex.join(["bash", "-c", command]), cwd=str(self.project.folder), env=environment, encoding="utf-8",
                 timeout=LIMIT_S, events=events, dimensions=(50, 120),
@@ -131,11 +131,12 @@ class Terminal:
         return str(text).replace("\r\n", "\n")
 
     @contextmanager
-    def _path_to(self, koi: list[str]) -> Iterator[dict[str, str]]:
-        """The environment of commands that find `koi` as these words."""
+    def _path_to(self, python: list[str]) -> Iterator[dict[str, str]]:
+        """The environment of commands that find `koi` by a Python of these words."""
         commands = self.project.folder.parent / "commands"
         commands.mkdir(exist_ok=True)
-        for name, words in {"koi": koi, "python": [sys.executable]}.items():
+        # A forked Python has imported plugins of pytest, which then warns that it cannot rewrite them.
+        for name, words in {"koi": [*python, *forks.KOI], "python": [sys.executable]}.items():
             (commands / name).write_text(f'#!/bin/sh\nexec {shlex.join(words)} "$@"\n', "utf-8")
             (commands / name).chmod(0o755)
         path = os.pathsep.join((str(commands), os.environ["PATH"]))
