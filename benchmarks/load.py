@@ -165,7 +165,11 @@ class LoadSize:
 
 @dataclass(slots=True)
 class LoadTimes:
-    """Measured costs of one service, in seconds; of CPU where the name says so."""
+    """Measured costs of one service, in seconds; of CPU where the name says so.
+
+    Attributes:
+        longest_wait_cpu: of the service while somebody waits, which no other process makes longer.
+    """
 
     accepted: list[float] = field(default_factory=list)
     first: list[float] = field(default_factory=list)
@@ -174,6 +178,7 @@ class LoadTimes:
     chat_cpu: float = 0.0
     chats_ended: int = 0
     longest_wait: float = 0.0
+    longest_wait_cpu: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -391,7 +396,8 @@ async def measure_service(service: LoadedService, size: LoadSize) -> LoadTimes:
     chats = asyncio.ensure_future(_chat_at_once(service, size.chats))
     waiting = asyncio.create_task(_wait_beside(service, chats))
     times.chat_cpu = await _cpu_of(service, chats) / size.chats
-    times.chats_ended, times.longest_wait = chats.result(), await waiting
+    times.chats_ended = chats.result()
+    times.longest_wait, times.longest_wait_cpu = await waiting
     return times
 
 
@@ -464,15 +470,16 @@ async def _chat_at_once(service: LoadedService, count: int) -> int:
     return sum(await asyncio.gather(*(chat(number) for number in range(count))))
 
 
-async def _wait_beside(service: LoadedService, work: asyncio.Future[Any]) -> float:
-    """The longest that somebody else waits for an answer while some work goes on, in seconds."""
-    longest = 0.0
+async def _wait_beside(service: LoadedService, work: asyncio.Future[Any]) -> tuple[float, float]:
+    """The longest that somebody else waits for an answer while some work goes on, in seconds and those of CPU."""
+    longest, longest_cpu = 0.0, 0.0
     while not work.done():
-        began = time.monotonic()
+        began, began_cpu = time.monotonic(), service.cpu_s()
         await service.http.get("/api/health")
         longest = max(longest, time.monotonic() - began)
+        longest_cpu = max(longest_cpu, service.cpu_s() - began_cpu)
         await asyncio.sleep(0.05)
-    return longest
+    return longest, longest_cpu
 
 
 def figures(folder: Path, size: LoadSize = LoadSize(), conversations: int = CONVERSATIONS) -> list[Figure]:

@@ -154,7 +154,7 @@ KNOWN: Sequence[Known] = (
           told=r"\.length is expected|hasOwnProperty\('length'\)|has length property"),
     Known("a name that is read in the head of its loop, or set before its `let`, is no error", 10,
           names="fordecl-tdz|scope-(?:body|head)-lex|before-initialization|closure-inside-next"),
-    Known("`var` is `let`: it counts between its braces, and behind its declaration", 10,
+    Known("`var` is `let`: it counts between its braces, and behind its declaration", 8,
           names="var-none|head-var-bound|scope-name-var|S12.6.4_A7_T2|S12.2_A4"),
     Known("`return` and `async` take what stands on the next line", 5,
           names="asi/|no-line-terminator|async-lineterminator"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -18,8 +19,9 @@ from tests.adversary.test_written_actions import ACTIONS, DENIED, Hostile
 def act(base: Path, cases: Sequence[dict[str, Any]]) -> Iterator[Trial]:
     """Carry out actions of std/code in a project full of traps; some files are closed, some denied."""
     hostile = Hostile(base)
-    environment = {"KOI_CACHE_DIR": str(base / "cache"), "KOI_TEST_SECRET": word_of("environment")}
-    with mock.patch.dict(os.environ, environment):
+    environment = {"KOI_TEST_SECRET": word_of("environment")}
+    # What Koi itself keeps there is no change by an action.
+    with tempfile.TemporaryDirectory() as cache, mock.patch.dict(os.environ, environment, KOI_CACHE_DIR=cache):
         try:
             for case in cases:
                 build(base)
