@@ -28,7 +28,7 @@ from koi_lang.llm.local_servers import (
     unclear_model,
 )
 from koi_lang.llm.messages import Adapter
-from koi_lang.llm.model_choice import ModelChoice, choose, written_choice
+from koi_lang.llm.model_choice import ModelChoice, choose, exchange_model, written_choice
 from koi_lang.llm.model_list_cache import ModelListCache
 from koi_lang.llm.model_name_check import nearest_models, with_name_check
 from koi_lang.llm.models import card_of
@@ -55,6 +55,8 @@ __all__ = ["PROVIDERS", "STAND_INS", "ModelEnvironment", "connect", "connection_
 
 Note: TypeAlias = Callable[[str], None]
 Make: TypeAlias = Callable[[Mapping[str, Any], KeyLookup], Adapter]
+# Options by which a model of a `fallback` says itself where it is.
+OWN = frozenset({"provider", "base_url"})
 INHERITED = ("temperature", "max_tokens", "cache", "effort", "top_p", "seed", "transport")
 
 
@@ -130,10 +132,9 @@ def alternatives(options: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     listed = options.get("fallback") or []
     inherited = {name: options[name] for name in INHERITED if name in options}
     if isinstance(listed, list) and all(isinstance(each, (str, Mapping)) for each in listed):
-        others = [inherited | ({"model": each} if isinstance(each, str) else dict(each)) for each in listed]
-        # Another model of the same provider is asked at the same address.
-        first, address = written_choice(options), {"base_url": options.get("base_url")}
-        return [(address if written_choice(address | each)[0] == first[0] else {}) | each for each in others]
+        first = {name: options[name] for name in ("provider", "model", "base_url") if options.get(name)}
+        others: list[Mapping[str, Any]] = [{"model": each} if isinstance(each, str) else each for each in listed]
+        return [{**inherited, **(each if OWN & each.keys() else exchange_model(first, each))} for each in others]
     raise SettingsError(
         "`fallback` is not a list of models", help='Give one such as `["anthropic/sonnet", "ollama/llama3.2"]`.'
     )

@@ -3,19 +3,26 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 from koi_lang import settings
-from koi_lang.errors import KoiError, ProviderError, SettingsError, UsageError
+from koi_lang.errors import KoiError, ProviderError, UsageError
 from koi_lang.lazy import lazy_module
 from koi_lang.llm.connect import ModelEnvironment, Note, alternatives, connect, connection_to, read_options
 from koi_lang.llm.connection import ProviderConnection
 from koi_lang.llm.local_servers import LOCAL, is_address, origin, read_address, server_title
 from koi_lang.llm.messages import Adapter, Message, Request
-from koi_lang.llm.model_choice import ModelChoice, choose, written_choice
+from koi_lang.llm.model_choice import (
+    NO_ROLES,
+    ModelChoice,
+    Options,
+    Roles,
+    addresses_in,
+    choose,
+    written_choice,
+)
 from koi_lang.llm.model_list_cache import CachedModelList, ModelListCache
 from koi_lang.llm.model_listing import LIMIT_S, address_of
 from koi_lang.llm.model_name_check import require_known
@@ -31,14 +38,11 @@ else:
     socket = lazy_module("socket")
     embeddings = lazy_module("koi_lang.llm.embeddings")
 
-Options: TypeAlias = Mapping[str, Any]
-Roles: TypeAlias = Mapping[str, Options]
 OLLAMA = "127.0.0.1:11434"
 FEW_TOKENS = 16
 # Of llama.cpp, LM Studio and vLLM; that of Ollama is looked at by `OLLAMA_HOST`.
 DEFAULT_PORTS = "8080 1234 8000"
 CONNECT_S, NEARBY_S = 0.1, 1.0
-NO_ROLES: Roles = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,39 +109,13 @@ def surroundings(**own: Any) -> ModelEnvironment:
     return ModelEnvironment(**{**usual, **own})
 
 
-def place_model(model: str, llm: Options, usual: Roles = NO_ROLES) -> dict[str, Any]:
-    """The options of a model that a person names, at the address that a block or `koi.toml` has for its provider.
-
-    Raises:
-        SettingsError: there are several such addresses, and none belongs to this model.
-    """
-    if is_address(model):
-        return {"model": model}
-    provider, name = written_choice({"model": model})
-    addresses = _addresses_in(llm, usual)
-    if (provider, name) in addresses:
-        return {"model": model, "base_url": addresses[provider, name]}
-    fitting = {address for (maker, _), address in addresses.items() if maker == provider}
-    if len(fitting) > 1:
-        message = f"`koi.toml` has several addresses for `{provider}`, and none of them for `{model}`"
-        help = f"Choose one of its models: {', '.join(f'`-m {maker}/{each}`' for maker, each in addresses)}."
-        raise SettingsError(message, help=help)
-    return {"model": model, **({"base_url": fitting.pop()} if fitting else {})}
-
-
-def _addresses_in(llm: Options, usual: Roles) -> dict[tuple[str, str], str]:
-    """The `base_url` of each model, by provider and name, of a block and of the roles that answer."""
-    blocks = (llm, *(options for role, options in usual.items() if role != "embedding"))
-    return {written_choice(each): each["base_url"] for each in blocks if each.get("base_url")}
-
-
 def with_provider(model: str, keys: KeyLookup, usual: Roles = NO_ROLES) -> str:
     """A bare name with the provider that `koi.toml`, or the list of one that is connected, has it at; else as it is.
 
     Raises:
         KoiError: several do, or the name mistypes a provider.
     """
-    described = [maker for maker, name in _addresses_in({}, usual) if name == model and maker != "auto"]
+    described = [maker for maker, name in addresses_in({}, usual) if name == model and maker != "auto"]
     if described:
         return f"{described[0]}/{model}"
     provider, name = written_choice({"model": model})
@@ -157,6 +135,13 @@ def require_provider(options: Options) -> None:
         provider_named(provider)
     for each in (options, *alternatives(options)):
         read_options(each)
+
+
+def require_role(role: str, options: Options) -> None:
+    """Raise KoiError when the options of a role name a provider that does not exist, or one without that role."""
+    require_provider(options)
+    if role == "embedding":
+        embeddings.require_embeddings(options)
 
 
 def names_rehearsal(options: Options) -> bool:

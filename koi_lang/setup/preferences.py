@@ -13,16 +13,14 @@ from koi_lang.lazy import lazy_module
 from koi_lang.setup.keys.lookup import Keys
 
 if TYPE_CHECKING:
-    from koi_lang.llm import embeddings
+    from koi_lang.llm import model_choice
     from koi_lang.settings import project
     from koi_lang.setup import availability
 else:
-    embeddings = lazy_module("koi_lang.llm.embeddings")
+    model_choice = lazy_module("koi_lang.llm.model_choice")
     availability = lazy_module("koi_lang.setup.availability")
     project = lazy_module("koi_lang.settings.project")
 
-# What stays of a block when another model is used.
-KEPT = ("temperature", "max_tokens", "cache", "effort", "top_p", "seed")
 OPEN = (None, "", "auto")
 NO_OPTIONS: Mapping[str, Any] = MappingProxyType({})
 
@@ -58,11 +56,11 @@ class Preferences:
         Raises:
             SettingsError: there are several such addresses, and none belongs to this model.
         """
-        return availability.place_model(self.model, llm, self.usual)
+        return model_choice.place_model(self.model, llm, self.usual)
 
     def _options(self, llm: Mapping[str, Any]) -> tuple[dict[str, Any], bool]:
         if self.model:
-            return {**{name: llm[name] for name in KEPT if name in llm}, **self.model_options(llm)}, True
+            return {**{name: llm[name] for name in model_choice.KEPT if name in llm}, **self.model_options(llm)}, True
         usual = self.usual.get("default")
         if usual and llm.get("provider") in OPEN and llm.get("model") in OPEN and not llm.get("base_url"):
             return {**usual, **{name: value for name, value in llm.items() if value not in OPEN}}, True
@@ -87,9 +85,7 @@ def preferences(model: str | None, keys: Keys, effort: str = "") -> Preferences:
         return Preferences(keys, effort=effort)
     for role, options in usual.items():
         try:
-            availability.require_provider(options)
-            if role == "embedding":
-                embeddings.require_embeddings(options)
+            availability.require_role(role, options)
         except KoiError as error:
             message = f"`{role}` in `[models]` of `koi.toml`: {error.message}"
             raise SettingsError(message, help=error.help) from error

@@ -15,7 +15,7 @@ import pytest
 
 from koi_lang.errors import MissingKeyError, ProviderError, SettingsError
 from koi_lang.llm.connect import ModelEnvironment, connect
-from koi_lang.llm.model_choice import ModelChoice, choose
+from koi_lang.llm.model_choice import ModelChoice, choose, exchange_model, place_model
 from koi_lang.llm.ollama import MAX_PROBE_S, models_at, origin_of
 from tests.limits import LIMIT_S
 from tests.llm.flaky import REQUEST, Listener, text_of
@@ -270,6 +270,63 @@ def test_a_model_that_a_person_names_is_no_rehearsal(model: str, message: str, h
     assert (message in raised.value.message, help in str(raised.value.help)) == (True, True)
     if ":" not in model:
         assert connect({"model": model}, {}.get).provider == "rehearsal"
+
+
+HERE = "http://127.0.0.1:9/v1"
+OPENAI = {"model": "openai/a", "base_url": HERE}
+WRITTEN = {"provider": "openai", "model": "a", "base_url": HERE}
+OWN_SERVER = {"model": "mine-7b", "base_url": HERE}
+
+
+@pytest.mark.parametrize(
+    ("block", "model", "expected"),
+    [
+        (OPENAI, "b", {"provider": "openai", "model": "b", "base_url": HERE}),
+        (OPENAI, "openai/b", {"provider": "openai", "model": "b", "base_url": HERE}),
+        (OPENAI, "anthropic/haiku", {"model": "anthropic/haiku"}),
+        (OPENAI, "http://127.0.0.1:8/v1", {"model": "http://127.0.0.1:8/v1"}),
+        (WRITTEN, "b", {"provider": "openai", "model": "b", "base_url": HERE}),
+        (WRITTEN, "Some/b", {"provider": "openai", "model": "Some/b", "base_url": HERE}),
+        (WRITTEN, "anthropic/haiku", {"model": "anthropic/haiku"}),
+        (OWN_SERVER, "b", {"provider": "local", "model": "b", "base_url": HERE}),
+        (OWN_SERVER, "gpt-5-mini", {"provider": "local", "model": "gpt-5-mini", "base_url": HERE}),
+        (OWN_SERVER, "openai/b", {"model": "openai/b"}),
+        ({"model": "gpt-5-mini", "base_url": HERE}, "claude-haiku-4-5", {"model": "claude-haiku-4-5"}),
+        ({"model": "gpt-5-mini", "base_url": HERE}, "gpt-5", {"model": "gpt-5", "base_url": HERE}),
+        ({"model": "http://127.0.0.1:9/v1#a"}, "openai/b", {"model": "openai/b"}),
+        ({}, "anthropic/haiku", {"model": "anthropic/haiku"}),
+    ],
+)
+def test_another_model_takes_no_address_of_another_provider(
+    block: dict[str, str], model: str, expected: dict[str, str]
+) -> None:
+    """A bare name stays where the block is; a provider that is named gets neither its address nor its key."""
+    found = exchange_model({**block, "temperature": 0.5}, {"model": model})
+
+    assert {name: value for name, value in found.items() if value != "auto"} == {**expected, "temperature": 0.5}
+
+
+def test_another_model_is_placed_by_the_roles() -> None:
+    """The address that `koi.toml` has for the provider of the other model counts, and the options of the call do."""
+    roles = {"small": {"model": "anthropic/haiku", "base_url": "http://127.0.0.1:8"}}
+    found = exchange_model(OPENAI, {"model": "anthropic/sonnet", "effort": "low"}, roles)
+
+    assert found == {"model": "anthropic/sonnet", "base_url": "http://127.0.0.1:8", "effort": "low"}
+
+
+def test_a_bare_name_of_another_maker_takes_no_address() -> None:
+    """A model that a person names by its name alone is at the address of its maker."""
+    roles = {"default": {"model": "gpt-5-mini", "base_url": HERE}}
+
+    assert place_model("claude-haiku-4-5", {}, roles) == {"model": "claude-haiku-4-5"}
+    assert place_model("gpt-5", {}, roles) == {"model": "gpt-5", "base_url": HERE}
+
+
+def test_a_bare_fallback_stays_at_the_address() -> None:
+    """A name without a provider is one of the server of the first model."""
+    options = {**OPENAI, "fallback": ["b"]}
+
+    connect(options, lambda name: None)
 
 
 def test_a_fallback_of_the_same_provider_has_its_address() -> None:

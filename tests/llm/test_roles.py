@@ -6,6 +6,8 @@ from collections.abc import AsyncIterator, Mapping
 from functools import partial
 from typing import Any
 
+import pytest
+
 from koi_lang.llm.messages import Request
 from tests.playbook.conftest import play
 from tests.playbook.playing import Player, Voice, act, solo
@@ -57,6 +59,43 @@ def test_a_role_that_nobody_has_is_the_usual_model(play: Player) -> None:
 
     assert asked(play, '{ role: "judge" }', usual) == (USUAL["default"], USUAL["default"])
     assert asked(play, '{ role: "judge" }', {}) == ({}, {})
+
+
+CALLS = """
+role W {{ can execute }}
+agent Main : W {{
+  {blocks}
+  on say() {{ playbook "Say hi." }}
+  on go() {{ return await this.handle("say", {{}}, {{ model: "{model}", effort: "low" }}) }}
+}}
+run Main.go()
+"""
+OF_AGENT = 'llm {role} = {{ provider: "openai", model: "{model}", base_url: "http://127.0.0.1:9/v1" }}'
+
+
+@pytest.mark.parametrize(
+    ("model", "roles", "expected"),
+    [
+        ("small", ("default", "small"), "small"),
+        ("small", ("default",), "default"),
+        ("default", ("default",), "default"),
+        ("m2", ("default", "small"), "m2"),
+    ],
+)
+def test_a_model_of_a_call_stays_at_the_address_of_its_agent(
+    play: Player, model: str, roles: tuple[str, ...], expected: str
+) -> None:
+    """A role is first one of the agent; one that nobody declares is the agent's model."""
+    asked: list[Mapping[str, Any]] = []
+
+    def connect(llm: Mapping[str, Any]) -> Voice:
+        asked.append(llm)
+        return Voice(answer)
+
+    blocks = "\n  ".join(OF_AGENT.format(role=role, model=role) for role in roles)
+    play(CALLS.format(blocks=blocks, model=model), Voice(answer), connect=connect, models={})
+
+    assert asked == [{"provider": "openai", "model": expected, "base_url": "http://127.0.0.1:9/v1", "effort": "low"}]
 
 
 def test_an_unknown_role_is_told(play: Player) -> None:

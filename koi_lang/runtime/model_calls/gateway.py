@@ -8,8 +8,7 @@ from contextlib import asynccontextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from koi_lang.diagnostics import suggestion
-from koi_lang.errors import AgentError, KoiError, PermissionDeniedError, SettingsError, UsageError
+from koi_lang.errors import AgentError, KoiError, PermissionDeniedError, UsageError
 from koi_lang.events import ModelAsked, ModelFailed
 from koi_lang.lazy import lazy_module
 from koi_lang.llm.layers import candidates_of, preview_of
@@ -29,11 +28,11 @@ from koi_lang.runtime.replay.request_digest import ToldDigests
 if TYPE_CHECKING:
     from pathlib import Path as Folder
 
+    from koi_lang.llm import model_choice
     from koi_lang.runtime.hooks.runner import HookedRequest
     from koi_lang.runtime.ports import AgentPort, RunPort
-    from koi_lang.settings import project
 else:
-    project = lazy_module("koi_lang.settings.project")
+    model_choice = lazy_module("koi_lang.llm.model_choice")
 
 Usual = Mapping[str, Callable[[], Mapping[str, Any]]]
 
@@ -80,25 +79,27 @@ class ModelGateway:
 
     def _block(self, agent: AgentPort, use: str) -> tuple[dict[str, Any], str]:
         """A block, and the purpose whose usual settings count: another one where the block names it as its `role`."""
-        own = agent.about.llm
+        own, named = agent.about.llm, self._call_options(agent) if use == "default" else {}
+        if named and model_choice.is_role(named.get("model")):
+            use = str(named.pop("model"))
         declared = own.get(use) or self._usual.get(use) or own.get("default")
-        block = dict(declared()) if declared is not None else {}
-        if use == "default":
-            phases = agent.phases
-            named = call_options.get().model if phases is None else {**phases.model, **call_options.get().model}
-            if named.get("model") in project.ROLES:
-                block = {**{name: value for name, value in named.items() if name != "model"}, "role": named["model"]}
-            else:
-                block |= named
+        block = self._exchange(declared() if declared is not None else {}, named)
         role = block.pop("role", None)
         if role is None:
             return block, use
-        if role not in project.ROLES:
-            help = suggestion(str(role), project.ROLES, "role of models")
-            raise SettingsError(f"`llm` of `{agent.name}` names no role `{role}`", help=help)
+        model_choice.require_role(str(role), agent.name)
         known = role if role in self._usual else "default"
         usual = self._usual.get(known)
-        return {**(usual() if usual is not None else {}), **block}, known
+        return self._exchange(usual() if usual is not None else {}, block), known
+
+    @staticmethod
+    def _call_options(agent: AgentPort) -> dict[str, Any]:
+        """The options of a model that a phase of an agent, and the call under way, ask for."""
+        return {**(agent.phases.model if agent.phases is not None else {}), **call_options.get().model}
+
+    def _exchange(self, block: Mapping[str, Any], named: Mapping[str, Any]) -> dict[str, Any]:
+        roles = {role: usual() for role, usual in self._usual.items()} if "model" in named else {}
+        return model_choice.exchange_model(block, named, roles) if named else dict(block)
 
     def of(self, agent: AgentPort, use: str = "default") -> Adapter:
         """The model an agent uses for a purpose: `default`, `small`, `judge`."""
