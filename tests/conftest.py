@@ -26,6 +26,7 @@ from koi_lang.sessions.prepared import FOLDER
 from koi_lang.source import Source
 from koi_lang.system import resources
 from tests import forks
+from tests.environment import drop_settings
 from tests.in_process import modules_behind
 from tests.needs import mark_counterparts
 from tests.projects import Project
@@ -50,16 +51,17 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     """Make the processes that tests start independent of how the suite was started.
 
-    Python keeps bytecode, so that they are compiled once. Ctrl-C and the end of a terminal reach them, also where a
-    shell in the background or `nohup` ignores those. They find the commands of this Python, also where its environment
-    is not activated, but no bubblewrap, and no servers of models that run here. Their pytest loads no plugin that
-    happens to be installed here. Folders are trusted, but in tests of that.
+    What the shell says to programs does not reach them. Python keeps bytecode, so that they are compiled once. Ctrl-C
+    and the end of a terminal reach them, also where a shell in the background or `nohup` ignores those. They find the
+    commands of this Python, also where its environment is not activated, but no bubblewrap, and no servers of models
+    that run here. Their pytest loads no plugin that happens to be installed here. Folders are trusted, but in tests
+    of that.
     """
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
     if hasattr(signal, "SIGHUP") and signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:
         signal.signal(signal.SIGHUP, signal.SIG_DFL)
-    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+    drop_settings(os.environ)
     os.environ["KOI_LOCAL_PORTS"] = "none"
     os.environ["KOI_TRUST_FOLDER"] = "1"
     sys.dont_write_bytecode = False
@@ -199,8 +201,6 @@ def project(
     (cache / FOLDER).mkdir(parents=True, exist_ok=True)
     (cache / FOLDER / "no-sandbox").touch()
     monkeypatch.setenv("KOI_CACHE_DIR", str(cache))
-    for name in ("FORCE_COLOR", "CLICOLOR_FORCE"):
-        monkeypatch.delenv(name, raising=False)
     folder = tmp_path / "project"
     folder.mkdir()
     last = next(reversed(sys.modules))
