@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 import pytest
 from mcp.types import ListToolsResult
 
-from koi_lang.runtime.mcp.pagination import every
+from koi_lang.runtime.mcp.limits import every
 from tests.mcp.conftest import Shelf, call
 from tests.mcp.test_lifetime import alive
 from tests.playbook.playing import Played, act

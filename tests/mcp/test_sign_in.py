@@ -16,6 +16,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import ThreadingHTTPServer
 from pathlib import Path
+from typing import Any
 
 import httpx2
 import pytest
@@ -308,17 +309,24 @@ def test_a_damaged_record(desk: Desk) -> None:
     [
         ({"client_secret": "a-long-secret"}, "https://elsewhere.example/", "issuer mismatch"),
         ({"private_key": "-----BEGIN no key at all"}, "", "its `private_key` cannot sign"),
+        ({"assertion": "a-long-token"}, "https://elsewhere.example/", "issuer mismatch"),
+        ({"identity": {"token": "a-long-token", "url": "http://idp.example/"}}, "", "others could read what is sent"),
+        ({"identity": {"token": "a-long-token", "url": "HERE/nowhere"}}, "", "gave no token: HTTP 404"),
     ],
 )
 def test_a_client_that_signs_in_for_itself_asks_nobody(
-    desk: Desk, client: dict[str, str], issuer: str, why: str
+    desk: Desk, client: dict[str, Any], issuer: str, why: str
 ) -> None:
     """Nobody is asked and no page is opened; its secret goes to the issuer that it names, and to no other."""
-    named = issuer or desk.gate.url.removesuffix("mcp")
-    oauth = {"client_id": "ours", "grant": "client_credentials", "issuer": named, **client}
+    here = desk.gate.url.removesuffix("/mcp")
+    named = issuer or f"{here}/"
+    if "identity" in client:
+        client = {"identity": {**client["identity"], "url": client["identity"]["url"].replace("HERE", here)}}
+    grant = "client_credentials" if {"client_secret", "private_key"} & client.keys() else "jwt_bearer"
+    oauth = {"client_id": "ours", "grant": grant, "issuer": named, **client}
     played = desk.play(ECHO, approvals=(), oauth=oauth)
 
     assert why in played.feedback[1]
     assert [] == desk.browser.pages
     assert "token" not in desk.gate.noted
-    assert {*client.values()} <= {*desk.secrets}
+    assert {client.get("identity", {}).get("token") or next(iter(client.values()))} <= {*desk.secrets}

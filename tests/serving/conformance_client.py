@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 import os
+import pty
 import subprocess
 import sys
 import tempfile
 import urllib.request
+from contextlib import suppress
 from pathlib import Path
 from urllib.parse import urlsplit, urlunsplit
 
@@ -31,6 +33,17 @@ agent Main : Caller {{
 }}
 run Main.go()
 """
+# A program whose call needs more than what was agreed to at first.
+AGREEING = """
+role Caller { can call_mcp }
+agent Main : Caller {
+  uses mcp server
+  on go() { console.log(await server["test-tool"]()) }
+}
+run Main.go()
+"""
+QUESTION = b"sign in to the MCP server"
+IDENTITY = {"token": "id_token", "url": "token_endpoint", "client_id": "client_id"}
 CALLS = {
     "tools_call": "console.log(await server.add_numbers({ a: 5, b: 3 }))",
     "elicitation-sep1034-client-defaults": "console.log(await server.test_client_elicitation_defaults())",
@@ -83,6 +96,11 @@ def sign_in(folder: str, url: str, environment: dict[str, str]) -> int:
         client = {"client_id": DESCRIPTION}
     if scenario == "auth/client-credentials-jwt":
         client |= {"private_key": context["private_key_pem"], "algorithm": context["signing_algorithm"]}
+    if scenario == "auth/wif-jwt-bearer":
+        client |= {"grant": "jwt_bearer", "assertion": context["valid_jwt"], "issuer": issuer_of(url)}
+    if scenario == "auth/enterprise-managed-authorization":
+        identity = {name: context[f"idp_{each}"] for name, each in IDENTITY.items()}
+        client |= {"grant": "jwt_bearer", "identity": identity, "issuer": issuer_of(url)}
     if str(scenario).startswith("auth/client-credentials"):
         client |= {"grant": "client_credentials", "issuer": issuer_of(url)}
     described = {"type": "http", "url": url, **({"oauth": client} if client else {})}
@@ -92,7 +110,27 @@ def sign_in(folder: str, url: str, environment: dict[str, str]) -> int:
     own = {"KOI_CONFIG_DIR": folder, "PYTHON_KEYRING_BACKEND": "keyring.backends.fail.Keyring"}
     all = {**environment, **own, "BROWSER": f"{sys.executable} {browser} %s"}
     words = [*KOI, "connect", "server"]
-    return subprocess.run(words, cwd=folder, env=all, check=False).returncode
+    status = subprocess.run(words, cwd=folder, env=all, check=False).returncode
+    if scenario != "auth/scope-step-up":
+        return status
+    Path(folder, "client.koi").write_text(AGREEING, "utf-8")
+    return agree([*KOI, "run", "client.koi"], folder, all)
+
+
+def agree(words: list[str], folder: str, environment: dict[str, str]) -> int:
+    """The exit code of a command in a terminal, where somebody answers each question with yes."""
+    mine, terminal = pty.openpty()
+    with subprocess.Popen(words, stdin=terminal, stdout=terminal, stderr=terminal, cwd=folder, env=environment) as koi:
+        os.close(terminal)
+        shown = b""
+        with suppress(OSError):  # what Linux raises where nobody has the terminal open any more
+            while told := os.read(mine, 4096):
+                shown += told
+                if QUESTION in shown:
+                    shown = b""
+                    os.write(mine, b"y\r")
+    os.close(mine)
+    return koi.returncode
 
 
 if __name__ == "__main__":

@@ -43,9 +43,7 @@ STAYS_OUT = {
         "http-custom-header-server-validation": "types of handlers do not say what is a header",
     },
 }
-# Of the scenarios for signing in, one of each kind; what does not pass of the others:
-# `auth/scope-step-up`, where a person would have to be asked again in the middle of a run;
-# `auth/enterprise-managed-authorization`, `auth/wif-jwt-bearer` and `auth/dpop`, which the library has in part, or not.
+# Of the scenarios for signing in, one of each kind.
 SIGN_IN = (
     "metadata-default", "scope-from-www-authenticate", "token-endpoint-auth-basic", "pre-registration",
     "2025-03-26-oauth-metadata-backcompat",
@@ -55,6 +53,7 @@ MODERN = (
     "request-metadata", "http-standard-headers", "http-custom-headers", "http-invalid-tool-headers",
     "json-schema-ref-no-deref", "sep-2322-client-request-state", "auth/authorization-server-migration",
     "auth/iss-wrong-issuer", "auth/basic-cimd", "auth/client-credentials-basic", "auth/client-credentials-jwt",
+    "auth/scope-step-up", "auth/wif-jwt-bearer", "auth/enterprise-managed-authorization",
 )  # fmt: skip
 
 

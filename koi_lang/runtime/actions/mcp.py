@@ -14,7 +14,7 @@ from koi_lang.js.json_text import parse_exactly, stringify_exactly
 from koi_lang.runtime.actions.registered import ActionContext, action
 from koi_lang.runtime.agents.declarations import by_name
 from koi_lang.runtime.mcp.caller import Caller
-from koi_lang.runtime.mcp.pagination import every
+from koi_lang.runtime.mcp.limits import every
 from koi_lang.runtime.mcp.safe_text import one_line, plain
 from koi_lang.runtime.mcp.tool_catalog import search_tools
 from koi_lang.runtime.mcp.tools import Tool

@@ -14,11 +14,6 @@ from urllib.parse import parse_qs, parse_qsl, urlsplit
 import httpx2
 from mcp.client.auth import OAuthClientProvider
 from mcp.client.auth.exceptions import OAuthFlowError
-from mcp.client.auth.extensions.client_credentials import (
-    ClientCredentialsOAuthProvider,
-    PrivateKeyJWTOAuthProvider,
-    SignedJWTParameters,
-)
 from mcp.shared.auth import (
     AuthorizationCodeResult,
     OAuthClientInformationFull,
@@ -31,6 +26,7 @@ from koi_lang.errors import McpServerError
 from koi_lang.runtime.guards.permissions import Permissions
 from koi_lang.runtime.guards.policy import Access, Policy
 from koi_lang.runtime.host import ApprovalRequest
+from koi_lang.runtime.mcp.client_grants import exchange_request, provider_for_client, read_assertion, secrets_of
 from koi_lang.runtime.mcp.safe_text import one_line
 from koi_lang.runtime.mcp.sign_in import PersonSignIn, token_name
 from koi_lang.system.loopback import is_loopback
@@ -195,7 +191,7 @@ class Authorization(httpx2.Auth):
             await asyncio.to_thread(self._person.sign_in.tokens.keep, token_name(self._url), known.to_json())
 
     def _learn(self, known: Credentials) -> None:
-        for name, secret in {**known.secrets(), "PRIVATE_KEY": self._client.get("private_key")}.items():
+        for name, secret in {**known.secrets(), **secrets_of(self._client)}.items():
             if secret:
                 self._person.sign_in.learn(f"{name} {secret[:6]} {self._url}", secret)
 
@@ -218,7 +214,16 @@ class Authorization(httpx2.Auth):
             is_taken = _port_of_url(redirect.url) != port
             if is_taken and not self._client and not known.can_renew:
                 known.client = None  # it was registered with an address that somebody else has now
-            provider = self._provider(known, redirect)
+            assertion = str(self._client.get("assertion", ""))
+            try:
+                if (exchange := exchange_request(self._url, self._client)) is not None:
+                    outgoing = _Outgoing(exchange)
+                    yield outgoing
+                    assert outgoing.response is not None
+                    assertion = await read_assertion(outgoing.response)
+            except OAuthFlowError as error:
+                raise self._failure_error(one_line(str(error), 500)) from error
+            provider = self._provider(known, redirect, assertion)
             flow = provider.async_auth_flow(request)
             try:
                 outgoing = _Outgoing(await anext(flow))
@@ -237,9 +242,9 @@ class Authorization(httpx2.Auth):
                 await flow.aclose()
                 await self._save(known, provider.context.oauth_metadata)
 
-    def _provider(self, known: Credentials, redirect: Loopback) -> OAuthClientProvider:
+    def _provider(self, known: Credentials, redirect: Loopback, assertion: str) -> OAuthClientProvider:
         if "grant" in self._client:
-            return provider_for_client(self._url, self._client, known)
+            return provider_for_client(self._url, self._client, known, assertion)
 
         async def lead(url: str) -> None:
             redirect.state = next(iter(parse_qs(urlsplit(url).query).get("state", [])), "")
@@ -328,30 +333,6 @@ def _wants_sign_in(response: httpx2.Response) -> bool:
     """Whether a token is missing, refused, or not good enough."""
     wants_more = "insufficient_scope" in response.headers.get("www-authenticate", "")
     return response.status_code == 401 or (response.status_code == 403 and wants_more)
-
-
-def provider_for_client(url: str, client: Mapping[str, Any], known: Credentials) -> OAuthClientProvider:
-    """The sign-in of a client that acts for itself, with a secret or a private key."""
-    id, issuer = str(client["client_id"]), str(client["issuer"])
-    scope = client.get("scope")
-    if "client_secret" in client:
-        secret = str(client["client_secret"])
-        return ClientCredentialsOAuthProvider(url, known, id, secret, scope=scope, issuer=issuer)
-    signing = SignedJWTParameters(
-        issuer=id,
-        subject=id,
-        signing_key=str(client["private_key"]),
-        signing_algorithm=str(client.get("algorithm", "RS256")),
-    )
-    assertion = signing.create_assertion_provider()
-
-    async def sign(audience: str) -> str:
-        try:
-            return await assertion(audience)
-        except Exception as error:  # of the library, and of the one that it signs with
-            raise OAuthFlowError(f"its `private_key` cannot sign: {error}") from error
-
-    return PrivateKeyJWTOAuthProvider(url, known, id, sign, scope, issuer)
 
 
 def _client_information(client: Mapping[str, Any]) -> OAuthClientInformationFull:

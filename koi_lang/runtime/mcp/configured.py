@@ -35,21 +35,30 @@ PROCESS = {
     },
     "required": ["command"],
 }
-# A client that is registered by hand; with a `grant` it signs in without a person, at the issuer that it names.
+# A client that is registered by hand; with a `grant` it signs in without a person, at the issuer that it names: with a
+# secret or a key of its own, or with a token of somebody whom the issuer trusts, which `identity` can be exchanged for.
 CLIENT = {"client_id": TEXT, "client_secret": TEXT}
-GRANTED = {
-    **CLIENT,
-    "private_key": TEXT,
-    "algorithm": TEXT,
-    "grant": {"const": "client_credentials"},
-    "issuer": TEXT,
-    "scope": TEXT,
+GRANTED = {**CLIENT, "issuer": TEXT, "scope": TEXT}
+CREDENTIALS = {**GRANTED, "grant": {"const": "client_credentials"}, "private_key": TEXT, "algorithm": TEXT}
+IDENTITY = {
+    "type": "object",
+    "properties": {"token": TEXT, "url": TEXT, "client_id": TEXT},
+    "required": ["token", "url"],
 }
+BEARER = {**GRANTED, "grant": {"const": "jwt_bearer"}, "assertion": TEXT, "identity": IDENTITY}
+
+
+def _client_with(properties: Mapping[str, Any], *required: str) -> dict[str, Any]:
+    return {"type": "object", "properties": properties, "required": ["client_id", *required]}
+
+
 OAUTH = {
     "anyOf": [
-        {"type": "object", "properties": {**CLIENT, "grant": {"type": "null"}}, "required": ["client_id"]},
-        {"type": "object", "properties": GRANTED, "required": ["client_id", "grant", "issuer", "client_secret"]},
-        {"type": "object", "properties": GRANTED, "required": ["client_id", "grant", "issuer", "private_key"]},
+        _client_with({**CLIENT, "grant": {"type": "null"}}),
+        _client_with(CREDENTIALS, "grant", "issuer", "client_secret"),
+        _client_with(CREDENTIALS, "grant", "issuer", "private_key"),
+        _client_with(BEARER, "grant", "issuer", "assertion"),
+        _client_with(BEARER, "grant", "issuer", "identity"),
     ]
 }
 ADDRESS = {

@@ -32,8 +32,7 @@ from koi_lang.runtime.mcp.authorization import SignInContext
 from koi_lang.runtime.mcp.caller import Caller
 from koi_lang.runtime.mcp.client_requests import ClientRequests
 from koi_lang.runtime.mcp.configured import is_process
-from koi_lang.runtime.mcp.limits import Limits, limits_of
-from koi_lang.runtime.mcp.pagination import every
+from koi_lang.runtime.mcp.limits import Limits, every, limits_of
 from koi_lang.runtime.mcp.safe_text import one_line, plain
 from koi_lang.runtime.mcp.sign_in import PersonSignIn
 from koi_lang.runtime.mcp.stderr_tail import StderrTail

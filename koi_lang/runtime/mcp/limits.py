@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from math import inf
 from typing import Any
@@ -10,6 +10,8 @@ from typing import Any
 from koi_lang.errors import AgentError
 from koi_lang.js.undefined import undefined
 
+# Of a listing, so that a server that never ends it does not hold a run.
+MAX_PAGES = 100
 OPTIONS = {"start_timeout_s": "start_s", "timeout_s": "call_s", "max_bytes": "answer_bytes"}
 
 
@@ -36,3 +38,16 @@ def limits_of(name: str, options: Mapping[str, Any]) -> Limits:
             message = f"`{key}` of the MCP server `{name}` must be a number above 0, not {value!r}"
             raise AgentError(message, help="Write it without quotes and unit, such as 600.")
     return Limits(**{OPTIONS[key]: value for key, value in given.items()})
+
+
+async def every(page_after: Callable[[str | None], Awaitable[Any]], field: str) -> list[Any]:
+    """The items of a paginated listing, up to a page that was there before."""
+    found: list[Any] = []
+    cursor: str | None = None
+    seen = set[str | None]()
+    while len(seen) < MAX_PAGES and cursor not in seen:
+        seen.add(cursor)
+        page = await page_after(cursor)
+        found += getattr(page, field)
+        cursor = page.next_cursor or None
+    return found
