@@ -98,6 +98,43 @@ def test_what_is_ignored_or_secret_is_not_kept(tmp_path: Path) -> None:
     assert ["after", "after"] == [(tmp_path / name).read_text() for name in ("build/out", ".env")]
 
 
+def test_files_of_several_names_come_back(tmp_path: Path) -> None:
+    """A hard link is changed or removed by a command like any file, and is a file of its own behind the undo."""
+    outside, project = tmp_path / "outside", tmp_path / "project"
+    project.mkdir()
+    outside.write_text("outside")
+    (project / "a").write_text("one")
+    os.link(project / "a", project / "b")
+    os.link(outside, project / "c")
+    before = tree(project)
+
+    async def work(run: Run) -> None:
+        async with run.changes.watch(10.0):
+            (project / "a").write_text("two")
+            (project / "c").unlink()
+            os.link(outside, project / "d")
+
+    asyncio.run(record(project, work))
+    done, refused = undo(project)
+
+    assert (["a", "b", "c", "d"], []) == (sorted(each.undo.file for each in done), refused)
+    assert (before, "outside") == (tree(project), outside.read_text())
+
+
+def test_a_removed_file_that_could_not_be_kept_is_named(tmp_path: Path) -> None:
+    """A large file is not stored before a command; where the command removes it, the undo says that it is gone."""
+    (tmp_path / "large").write_bytes(bytes(5_000_001))
+    (tmp_path / "still").write_bytes(bytes(5_000_001))
+
+    async def work(run: Run) -> None:
+        async with run.changes.watch(10.0):
+            (tmp_path / "large").unlink()
+
+    asyncio.run(record(tmp_path, work))
+
+    assert ([], ["large: what was there could not be kept"]) == undo(tmp_path)
+
+
 def test_a_project_that_is_too_large_is_said_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Commands are carried out all the same, and what actions change is kept."""
     monkeypatch.setattr(tree_watch, "MAX_FILES", 3)

@@ -18,7 +18,7 @@ from koi_lang.runtime.snapshots.manifest import Manifest
 from koi_lang.runtime.snapshots.store import Stop
 from koi_lang.runtime.tree.comparing import PastRules, reason_to_leave
 from koi_lang.runtime.tree.taking import Taker
-from koi_lang.runtime.tree.walking import HARD_LINK, LARGE, Tree, Walker
+from koi_lang.runtime.tree.walking import LARGE, Tree, Walker
 from koi_lang.system.open_folders import OpenFolders
 
 # Larger projects are not kept for commands: in files and folders, in bytes, and in seconds for reading what is new.
@@ -137,8 +137,9 @@ def _suspects(before: Manifest, tree: Tree) -> Iterator[str]:
             yield path
     yield from (path for path, target in before.links.items() if tree.links.get(path) != target)
     yield from (path for path, mode in before.folders.items() if tree.folders.get(path) != mode)
+    yield from (path for path, why in before.left_out.items() if path[-1:] != "/" and tree.left_out.get(path) != why)
     rules = PastRules(before.ignores)
-    large = [path for path, why in tree.left_out.items() if why in (LARGE, HARD_LINK)]
+    large = [path for path, why in tree.left_out.items() if why == LARGE]
     for paths, is_folder in ((tree.folders, True), (tree.files, False), (tree.links, False), (large, False)):
         for path in paths:
             is_known = state_in(before, path) is not None or reason_to_leave(before.left_out, path)
@@ -153,4 +154,6 @@ def state_in(manifest: Manifest, path: str) -> PathState | None:
         return PathState("file", kept.digest, kept.mode)
     if path in manifest.links:
         return PathState("link", manifest.links[path])
+    if path in manifest.left_out:
+        return PathState("other", manifest.left_out[path])
     return PathState("folder", mode=manifest.folders[path]) if path in manifest.folders else None

@@ -26,8 +26,12 @@ class ReadFile(NamedTuple):
     why: str = ""
 
 
-def read_file(folders: OpenFolders, path: str) -> ReadFile:
-    """The content of a file, which has not changed while it was read. Raises OSError."""
+def read_file(folders: OpenFolders, path: str, *, is_whole: bool = False) -> ReadFile:
+    """The content of a file, which has not changed while it was read. Raises OSError.
+
+    Args:
+        is_whole: as a walker has it.
+    """
     try:
         held = os.open(name_of(path), FILE, dir_fd=folders.open(parent_of(path)))
     except PermissionError:
@@ -37,16 +41,16 @@ def read_file(folders: OpenFolders, path: str) -> ReadFile:
             return ReadFile()
         raise
     try:
-        return _read(held)
+        return _read(held, is_whole=is_whole)
     finally:
         os.close(held)
 
 
-def _read(held: int) -> ReadFile:
+def _read(held: int, *, is_whole: bool) -> ReadFile:
     after = os.fstat(held)
     for _ in range(ATTEMPTS):
         before = after
-        if why := left_out_for(before):
+        if why := left_out_for(before, is_whole=is_whole):
             return ReadFile(why=why)
         data = _content(held, before.st_size)
         after = os.fstat(held)

@@ -106,7 +106,7 @@ class Taker:
     def _keep(self, path: str, tree: Tree, files: dict[str, KeptFile]) -> None:
         self._stop()
         self._has_read = True
-        found = read_file(self._folders, path)
+        found = read_file(self._folders, path, is_whole=self._walker.is_whole)
         if found.status is not None:
             digest = self._store.put(found.data, self._room.require)
             files[path] = KeptFile(found.status.mode, found.status.size, digest, found.status)

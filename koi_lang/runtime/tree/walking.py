@@ -166,8 +166,8 @@ class Walker(FolderWalk):
         project: its folder.
         running: the files of the running program, as paths from there in small letters.
         stop: is called now and then; raises where nobody wants the tree any more.
-        is_whole: whether all counts that actions may change: hidden files, the running program and settings, too, but
-            not what is closed to agents.
+        is_whole: whether all counts that actions may change: hidden files, the running program, settings and files of
+            several names, too, but not what is closed to agents.
         most: files, links and folders.
     """
 
@@ -176,7 +176,7 @@ class Walker(FolderWalk):
     ) -> None:
         super().__init__(stop)
         self._project, self._running = project, running
-        self._is_whole, self._most = is_whole, MAX_FILES if most is None else most
+        self.is_whole, self._most = is_whole, MAX_FILES if most is None else most
         self._closed: dict[str, bool] = {}
         self._tree = Tree()
 
@@ -238,7 +238,7 @@ class Walker(FolderWalk):
             if error.errno in REPLACED:
                 return ""  # it was there a moment ago
             raise
-        if why := left_out_for(found):
+        if why := left_out_for(found, is_whole=self.is_whole):
             return why
         self._tree.files[path] = status_of(found)
         return ""
@@ -250,7 +250,7 @@ class Walker(FolderWalk):
         return ""
 
     def _is_hidden(self, name: str) -> bool:
-        if not self._is_whole:
+        if not self.is_whole:
             return name[0] == "."
         if name not in self._closed:
             self._closed[name] = bool(is_closed([name]))
@@ -258,7 +258,7 @@ class Walker(FolderWalk):
 
     def protection(self, path: str) -> str:
         """The reason why any entry of a name is neither stored nor changed; empty for others."""
-        if self._is_whole:
+        if self.is_whole:
             return ""
         folded = path.casefold()
         if folded in self._running:
@@ -273,11 +273,15 @@ def status_of(found: os.stat_result) -> FileStatus:
     return FileStatus(found.st_mode & MODE, found.st_size, found.st_mtime_ns, found.st_ctime_ns, found.st_ino)
 
 
-def left_out_for(found: os.stat_result) -> str:
-    """Why something other than a link or folder is not kept; empty where it is."""
+def left_out_for(found: os.stat_result, *, is_whole: bool = False) -> str:
+    """Why something other than a link or folder is not kept; empty where it is.
+
+    Args:
+        is_whole: as a walker has it.
+    """
     if not stat.S_ISREG(found.st_mode):
         return SPECIAL
-    if found.st_nlink > 1:
+    if found.st_nlink > 1 and not is_whole:
         return HARD_LINK
     return LARGE if found.st_size > MAX_FILE_BYTES else ""
 
