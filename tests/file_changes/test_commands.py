@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import shutil
+import sys
 import time
 from pathlib import Path
 from random import Random
@@ -119,6 +120,30 @@ def test_files_of_several_names_come_back(tmp_path: Path) -> None:
 
     assert (["a", "b", "c", "d"], []) == (sorted(each.undo.file for each in done), refused)
     assert (before, "outside") == (tree(project), outside.read_text())
+
+
+@pytest.mark.skipif(sys.platform == "darwin", reason="names are UTF-8 there")
+def test_names_that_are_no_utf8_come_back(tmp_path: Path) -> None:
+    """Files, links and folders of old archives, with names in Latin-1 or with a backslash, are undone like others."""
+    folder, file = tmp_path / os.fsdecode(b"caf\xe9"), os.fsdecode(b"\xe9t\xe9.txt")
+    folder.mkdir()
+    (folder / file).write_text("before")
+    (tmp_path / "link").symlink_to(folder.name)
+    (tmp_path / "a\\b").write_text("before")
+    before = tree(tmp_path)
+
+    async def work(run: Run) -> None:
+        async with run.changes.watch(10.0):
+            shutil.rmtree(folder)
+            (tmp_path / "link").unlink()
+            (tmp_path / "a\\b").write_text("after")
+            (tmp_path / file).write_text("new")
+
+    asyncio.run(record(tmp_path, work))
+    done, refused = undo(tmp_path)
+
+    assert (5, []) == (len(done), refused)
+    assert before == tree(tmp_path)
 
 
 def test_a_removed_file_that_could_not_be_kept_is_named(tmp_path: Path) -> None:

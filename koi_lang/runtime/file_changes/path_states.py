@@ -56,9 +56,17 @@ def state_of(data: Any) -> PathState | None:
     mode = data.get("mode")
     if kind not in KINDS or not isinstance(content, str) or type(mode) is not int or not 0 <= mode <= MODE:
         raise ValueError("it has another form")
-    if (kind == "file" and not DIGEST.fullmatch(content)) or (kind == "link" and (not content or "\0" in content)):
+    if (kind == "file" and not DIGEST.fullmatch(content)) or (kind == "link" and not can_be_path(content)):
         raise ValueError("it has another form")
     return PathState(kind, content, mode)
+
+
+def can_be_path(text: str) -> bool:
+    """Whether the system could have a path of that text; bytes that are not UTF-8 are halves of surrogate pairs."""
+    try:
+        return text != "" and b"\0" not in os.fsencode(text)
+    except UnicodeEncodeError:
+        return False
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from koi_lang.errors import JournalError
 from koi_lang.events import FileChanged, FileKept, FileRestored, TreeCompared, TreeKept
-from koi_lang.runtime.file_changes.path_states import PathState, state_of
+from koi_lang.runtime.file_changes.path_states import PathState, can_be_path, state_of
 from koi_lang.runtime.guards.file_names import as_systems_see
 from koi_lang.runtime.journal.entries import JournalEntry
 from koi_lang.runtime.journal.reader import in_order, lines
@@ -195,7 +195,7 @@ def is_change(change: RecordedChange) -> bool:
 
 def is_in_project(file: Any) -> bool:
     """Whether a text is a path below the project that may be put back."""
-    if not isinstance(file, str) or not file or "\0" in file or "\\" in file:
+    if not isinstance(file, str) or not can_be_path(file):
         return False
     parts = PurePosixPath(file).parts
     if "/".join(parts) != file or not {"", ".", "..", "/"}.isdisjoint(parts):

@@ -166,8 +166,8 @@ class Walker(FolderWalk):
         project: its folder.
         running: the files of the running program, as paths from there in small letters.
         stop: is called now and then; raises where nobody wants the tree any more.
-        is_whole: whether all counts that actions may change: hidden files, the running program, settings and files of
-            several names, too, but not what is closed to agents.
+        is_whole: whether all counts that actions may change: hidden files, the running program, settings, and files of
+            several names or of one that is not UTF-8, too, but not what is closed to agents.
         most: files, links and folders.
     """
 
@@ -214,7 +214,7 @@ class Walker(FolderWalk):
             why = HIDDEN
         elif here.is_ignored(path, is_folder=is_folder):
             why = IGNORED
-        elif not path.isascii() and not _is_text(path):
+        elif not self.is_whole and not path.isascii() and not _is_text(path):
             path, why = path.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace"), BAD_NAME
         elif is_folder:
             return not is_stand_in(self._project, path)
@@ -244,7 +244,7 @@ class Walker(FolderWalk):
         return ""
 
     def _note_link(self, path: str, target: str) -> str:
-        if not _is_text(target):
+        if not self.is_whole and not _is_text(target):
             return BAD_NAME
         self._tree.links[path] = target
         return ""
