@@ -107,6 +107,8 @@ def wish(what: str, agent: str) -> str:
 
 
 def _spelt(character: str) -> str:
+    if "\udc80" <= character <= "\udcff":  # a byte of a path that is not UTF-8
+        return f"\\x{ord(character) - 0xDC00:02x}"
     return character.encode("unicode_escape").decode("ascii")
 
 

@@ -16,6 +16,7 @@ from koi_lang.runtime.context import current
 from koi_lang.runtime.file_changes.run_undo import RunUndo
 from koi_lang.runtime.file_changes.undo_plan import CHANGED_SINCE
 from koi_lang.runtime.guards.write_quota import no_quota
+from koi_lang.runtime.host import visible
 from koi_lang.runtime.journal.reader import read
 from koi_lang.runtime.journal.store import path_of
 from koi_lang.runtime.replay.calls import Effect
@@ -88,7 +89,7 @@ async def _put_back(run: RunPort, place: Location, tree: str) -> None:
         undo = RunUndo(run.folder, run.id, entries, run.settings)
         plan = undo.plan(max(taken))
         done = undo.carry_out(plan, note)
-        names = sorted(each.undo.file for each in done if not each.refusal and not each.is_kept_folder)
+        names = sorted(visible(each.undo.file) for each in done if not each.refusal and not each.is_kept_folder)
         left = {each.undo.file: each.refusal for each in done if each.refusal}
         left |= {each.file: each.refusal for each in plan.refusals}
         more = f", and {len(names) - MAX_NAMED:,} more" if len(names) > MAX_NAMED else ""
@@ -98,7 +99,7 @@ async def _put_back(run: RunPort, place: Location, tree: str) -> None:
             *(["not all that was changed was stored, so that some of it may stay"] if is_partial else []),
             *([f"put back as the best round left it: {', '.join(names[:MAX_NAMED])}{more}; {again}"] if names else []),
             *(
-                f"{file} is left as it is: {'somebody else has changed it' if why == CHANGED_SINCE else why}"
+                f"{visible(file)} is left as it is: {'somebody else has changed it' if why == CHANGED_SINCE else why}"
                 for file, why in sorted(left.items())
             ),
         ]

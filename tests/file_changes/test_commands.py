@@ -12,7 +12,7 @@ from random import Random
 
 import pytest
 
-from koi_lang.cli.ui.undo_report import plan_lines
+from koi_lang.cli.ui.undo_report import changes_text, plan_lines
 from koi_lang.events import LinePrinted
 from koi_lang.runtime.file_changes import tree_watch
 from koi_lang.runtime.file_changes.run_changes import changes_beside
@@ -326,6 +326,25 @@ def test_nothing_is_told_of_what_an_interrupted_command_left(tmp_path: Path) -> 
 
     lines = list(plan_lines(undoing, undoing.plan(), str))
     assert ["  leave       a.txt: somebody else has changed it since"] == lines
+
+
+@pytest.mark.skipif(sys.platform == "darwin", reason="names are UTF-8 there")
+def test_names_of_files_forge_no_lines(tmp_path: Path) -> None:
+    """A person sees one line for each path, and what moves the cursor is spelt out, as are bytes that are not UTF-8."""
+    reports: list[str] = []
+
+    async def work(run: Run) -> None:
+        async with run.changes.watch(10.0):
+            for name in ("q\n  leave       main.koi: changed", "e\x1b[2K\rx", os.fsdecode(b"caf\xe9")):
+                (tmp_path / name).write_text("new")
+        reports.append(changes_text(run))
+
+    asyncio.run(record(tmp_path, work))
+    undoing = RunUndo(tmp_path, "run", read(path_of(tmp_path, "run")).entries, read_settings(tmp_path))
+
+    names = ["caf\\xe9", "e\\x1b[2K\\rx", "q\\n  leave       main.koi: changed"]
+    assert [f"  remove      {name}" for name in names] == sorted(plan_lines(undoing, undoing.plan(), str))
+    assert [f"3 files changed, +3 −0: {', '.join(names)}; `koi undo run` puts them back"] == reports
 
 
 def test_stand_ins_of_the_sandbox_are_no_files_of_the_project(tmp_path: Path) -> None:

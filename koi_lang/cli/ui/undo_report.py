@@ -10,6 +10,7 @@ from koi_lang.errors import KoiError
 from koi_lang.runtime.file_changes.run_undo import RunUndo
 from koi_lang.runtime.file_changes.undo_plan import PathUndo, UndoPlan
 from koi_lang.runtime.file_changes.undoing import UndoneFile
+from koi_lang.runtime.host import visible
 from koi_lang.runtime.journal.reader import read
 from koi_lang.runtime.journal.store import path_of
 from koi_lang.runtime.ports import RunPort
@@ -27,9 +28,9 @@ def plan_lines(undo: RunUndo, plan: UndoPlan, redact: Redact) -> Iterator[str]:
     for each in plan.to_change:
         by = f" ({', '.join(each.by)})" if each.by else ""
         unsure = "; the run was interrupted while it changed this" if each.is_unsure else ""
-        yield clean(redact(f"  {_verb(each):10}  {each.file}{by}{unsure}"))
+        yield clean(redact(f"  {_verb(each):10}  {visible(each.file)}{by}{unsure}"))
     for each in plan.refusals:
-        yield clean(redact(f"  {'leave':10}  {each.file}: {each.refusal}"))
+        yield clean(redact(f"  {'leave':10}  {visible(each.file)}: {each.refusal}"))
         yield from _difference(undo, each, redact)
 
 
@@ -78,9 +79,10 @@ def diff_lines(undo: RunUndo, redact: Redact) -> Iterator[str]:
         contents = undo.contents(each.target, each.now)
         if contents is None or any(b"\0" in data or len(data) > MAX_COMPARED for data in contents):
             what = "removed" if each.now.state is None else "added" if each.target is None else "changed"
-            yield clean(redact(f"{what}: {each.file}"))
+            yield clean(redact(f"{what}: {visible(each.file)}"))
             continue
-        yield from _compare_texts(contents, (f"a/{each.file}", f"b/{each.file}"), redact)
+        file = visible(each.file)
+        yield from _compare_texts(contents, (f"a/{file}", f"b/{file}"), redact)
 
 
 def _kind(left: PathUndo) -> str:
@@ -94,10 +96,11 @@ def outcome_lines(run: str, plan: UndoPlan, done: Sequence[UndoneFile], redact: 
     if count:
         yield f"put back {count_text(count, 'path')} that {run} had changed"
     for each in done:
+        file = visible(each.undo.file)
         if each.refusal:
-            yield clean(redact(f"warning: {each.undo.file} was left: {each.refusal}"))
+            yield clean(redact(f"warning: {file} was left: {each.refusal}"))
         elif each.is_kept_folder:
-            yield clean(redact(f"{each.undo.file} stays: files are in it that the run has not made, or a repository"))
+            yield clean(redact(f"{file} stays: files are in it that the run has not made, or a repository"))
 
 
 def changes_text(run: RunPort, unchanged: str = "no file was changed") -> str:
@@ -114,7 +117,7 @@ def changes_text(run: RunPort, unchanged: str = "no file was changed") -> str:
             states = [state for state in (each.now.state, each.target) if state is not None]
             if not (each.has_change or each.refusal) or any(state.is_of == "folder" for state in states):
                 continue
-            names.append(each.file)
+            names.append(visible(each.file))
             contents = undo.contents(each.target, each.now)
             if contents is not None and max(map(len, contents)) <= MAX_COUNTED:
                 before, now = (data.decode("utf-8", "replace").splitlines() for data in contents)

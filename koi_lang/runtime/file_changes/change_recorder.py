@@ -25,6 +25,7 @@ from koi_lang.runtime.file_changes.run_changes import changes_beside, running_ru
 from koi_lang.runtime.file_changes.tree_watch import LargeProjectError, TreeWatch, find_differences, take_tree
 from koi_lang.runtime.guards.paths import running_programs
 from koi_lang.runtime.guards.write_quota import no_quota
+from koi_lang.runtime.host import visible
 from koi_lang.runtime.journal.store import path_of
 from koi_lang.runtime.replay.location import Path as Location
 from koi_lang.runtime.replay.location import current_path
@@ -189,7 +190,7 @@ class ChangeRecorder:
     def _keep(self, file: str, found: PathContent, agent: str) -> None:
         if found.state is None or found.state.is_of != "file":
             if found.state is not None and found.state.is_of == "other":
-                self._tell_unkept(f"`{file}` is {found.state.content}", agent)
+                self._tell_unkept(f"`{visible(file)}` is {found.state.content}", agent)
             return
         with self._telling_why(agent):
             self._keeper_of_run().keep(found.data)
