@@ -247,6 +247,27 @@ def test_an_action_of_another_run_is_not_undone(tmp_path: Path) -> None:
     assert {"a.txt": "of the other", "c.txt": "of the other"} == kept
 
 
+@pytest.mark.parametrize("is_killed", [False, True])
+def test_what_another_run_builds_on_is_undone_behind_it(tmp_path: Path, is_killed: bool) -> None:
+    """What an action of another run has found changed is the command's; it is named until that action is undone."""
+    (tmp_path / "a.txt").write_text("before")
+
+    async def work(run: Run) -> None:
+        async with run.changes.watch(10.0):
+            (tmp_path / "a.txt").write_text("of the command")
+            await record(tmp_path, lambda other: files.write("a.txt", "of the other"), "other")
+
+    asyncio.run(record(tmp_path, work))
+    if is_killed:
+        cut_journal(tmp_path)
+    first, refused = undo(tmp_path)
+    undo(tmp_path, run="other")
+
+    assert ([], ["a.txt: somebody else has changed it since"]) == (first, refused)
+    assert ["a.txt"] == [each.undo.file for each in undo(tmp_path)[0]]
+    assert "before" == (tmp_path / "a.txt").read_text()
+
+
 def test_long_journals_of_other_runs_are_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of another run only the entries about files are looked into, however much else it has told."""
     read_entries: list[str] = []
@@ -265,7 +286,7 @@ def test_long_journals_of_other_runs_are_not_read(tmp_path: Path, monkeypatch: p
     monkeypatch.setattr(reader, "entry_in", count)
     beside = changes_beside(tmp_path, "run", 0.0)
 
-    assert ["a.txt"] == [*beside.states]
+    assert ["a.txt"] == [change.file for _, change in beside.changes]
     assert ["file_changed"] == read_entries
 
 

@@ -21,7 +21,7 @@ from koi_lang.runtime.concurrency.stoppable_threads import run_in_thread
 from koi_lang.runtime.concurrency.tasks import together
 from koi_lang.runtime.file_changes.content_keeper import ContentKeeper
 from koi_lang.runtime.file_changes.path_states import PathContent, PathState, content_at, data_of
-from koi_lang.runtime.file_changes.run_changes import changes_beside, running_runs
+from koi_lang.runtime.file_changes.run_changes import ChangesBeside, changes_beside, running_runs
 from koi_lang.runtime.file_changes.tree_watch import LargeProjectError, TreeWatch, find_differences, take_tree
 from koi_lang.runtime.guards.paths import running_programs
 from koi_lang.runtime.guards.write_quota import no_quota
@@ -185,7 +185,7 @@ class ChangeRecorder:
                 self._keep(change.file, found, agent)
                 event = FileChanged(change.file, data_of(change.before), data_of(found.state))
                 self._tell(event, agent, change.place)
-                self._note_state(change.file, found.state)
+                self._note_state(change.file, found.state, time.time())
 
     def _keep(self, file: str, found: PathContent, agent: str) -> None:
         if found.state is None or found.state.is_of != "file":
@@ -228,12 +228,16 @@ class ChangeRecorder:
                 self._watches.remove(watch)
                 found = await run_in_thread(lambda stop: find_differences(self._project, watch.manifest))
                 states = {each.file: each.now for each in found if each.file.casefold() not in watch.fixed}
-                if found:
-                    await run_in_thread(lambda stop: self._note_others(watch))
+                reported = self._note_others(
+                    watch, await run_in_thread(lambda stop: self._changes_beside(watch)), agent
+                )
                 with OpenFolders(self._project) as folders:
                     states |= {file: content_at(folders, file) for file in watch.states if file not in states}
-                reported = [file for file, now in states.items() if self._tell_change(watch, file, now, agent)]
-            self._tell(TreeCompared(watch.id, len(reported)), agent, watch.place)
+                for file, now in states.items():
+                    if self._tell_change(watch, file, now, agent):
+                        self._note_state(file, now.state, time.time())
+                        reported += 1
+            self._tell(TreeCompared(watch.id, reported), agent, watch.place)
             latest = [] if self._latest is None else [self._latest.id]
             self._keeper_of_run().remove_trees([*latest, *(each.id for each in self._watches)])
 
@@ -248,23 +252,36 @@ class ChangeRecorder:
         place = (*watch.place[:-1], self._new_place()[-1])
         beside = watch.others.shared.get(file) or watch.others.at_work
         self._tell(FileChanged(file, data_of(before), data_of(now.state), beside), agent, place)
-        self._note_state(file, now.state)
         return True
 
     def _tell_of_commands(self, file: str, now: PathContent, agent: str) -> None:
         """Report the changes of a path by running commands, before an action changes it, too."""
         for watch in self._watches:
             if watch.is_covered(file) and watch.undisturbed_state(file) != now.state:
-                self._note_others(watch)
-                self._tell_change(watch, file, now, agent)
+                self._note_others(watch, self._changes_beside(watch), agent)
+                if self._tell_change(watch, file, now, agent):
+                    self._note_state(file, now.state, time.time())
 
-    def _note_others(self, watch: TreeWatch) -> None:
-        """Look up what other runs have changed since a command began; takes time where journals are long."""
-        watch.note_others(changes_beside(self._run.folder, self._run.id, watch.since_s, watch.running))
+    def _changes_beside(self, watch: TreeWatch) -> ChangesBeside:
+        """The changes by other runs since a command began; takes time where journals are long."""
+        return changes_beside(self._run.folder, self._run.id, watch.since_s, watch.running)
 
-    def _note_state(self, file: str, state: PathState | None) -> None:
+    def _note_others(self, watch: TreeWatch, others: ChangesBeside, agent: str) -> int:
+        """Report the changes by a command that other runs have found and changed again; returns how many."""
+        count = 0
+        store = self._keeper_of_run().store
+        for at_s, change in watch.note_others(others):
+            state = change.before
+            is_kept = state is not None and state.is_of == "file" and store.has_content(state.content)
+            found = PathContent(state, store.get(state.content) if state is not None and is_kept else b"")
+            count += self._tell_change(watch, change.file, found, agent)
+            self._note_state(change.file, change.after, at_s)
+        return count
+
+    def _note_state(self, file: str, state: PathState | None, at_s: float) -> None:
         for watch in self._watches:
-            watch.states[file] = time.time(), state
+            if watch.since_s <= at_s:
+                watch.states[file] = at_s, state
 
     # ------------------------------------------------------------ what is told
 

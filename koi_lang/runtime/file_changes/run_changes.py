@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from operator import itemgetter
 from pathlib import Path, PurePosixPath
 from typing import Any, NamedTuple
@@ -63,10 +63,12 @@ class TreeDifferences(NamedTuple):
     Attributes:
         states: the paths that are not as they were, each with what was there.
         seen_s: the last time at which its run is known to have been there, in seconds since the epoch.
+        built_on: the changes that other runs have found and changed again meanwhile.
     """
 
     states: Sequence[tuple[str, PathState | None]]
     seen_s: float
+    built_on: Sequence[RecordedChange] = ()
 
 
 # The entry about a list of all files to what is not as it was then.
@@ -104,9 +106,12 @@ def changes_in(entries: Sequence[JournalEntry], differences: FindDifferences) ->
 def _of_interrupted(entry: JournalEntry, differences: FindDifferences) -> Iterator[RecordedChange]:
     """The possible changes by a command whose run was killed before its report."""
     seconds = entry.data.get("seconds")
-    states, seen_s = differences(entry)
-    until = min(max(entry.ts, seen_s), entry.ts + (seconds if isinstance(seconds, int | float) else 0.0)) + MAX_END_S
-    for file, before in states:
+    found = differences(entry)
+    yield from found.built_on
+    until = (
+        min(max(entry.ts, found.seen_s), entry.ts + (seconds if isinstance(seconds, int | float) else 0.0)) + MAX_END_S
+    )
+    for file, before in found.states:
         if is_in_project(file):
             yield RecordedChange(entry.n, file, before, None, entry.path, until=until)
 
@@ -133,13 +138,13 @@ class ChangesBeside:
     """The changes that other runs of a project have recorded since a moment.
 
     Attributes:
-        states: of each path as the last of them left it, with the time in seconds since the epoch.
+        changes: in their order, with the time in seconds since the epoch; without those that this run may have made.
         shared: the paths that either this run or another one has changed, each with the other one.
         at_work: a run whose command was never reported to its end; empty for none.
     """
 
-    states: Mapping[str, tuple[float, PathState | None]]
-    shared: Mapping[str, str]
+    changes: Sequence[tuple[float, RecordedChange]] = ()
+    shared: Mapping[str, str] = field(default_factory=dict)
     at_work: str = ""
 
 
@@ -168,14 +173,9 @@ def changes_beside(folder: Path, run: str, since_s: float, begun_before: Collect
                 change = _change_of(entry) if entry.ts >= since_s else None
                 if change is not None:
                     changes.append((entry.ts, change, path.stem))
-    states: dict[str, tuple[float, PathState | None]] = {}
-    shared: dict[str, str] = {}
-    for at_s, change, other in sorted(changes, key=itemgetter(0)):
-        if change.beside == run:
-            shared[change.file] = other
-        else:
-            states[change.file] = at_s, change.after
-    return ChangesBeside(states, shared, at_work)
+    changes.sort(key=itemgetter(0))
+    shared = {change.file: other for _, change, other in changes if change.beside == run}
+    return ChangesBeside([(at_s, change) for at_s, change, _ in changes if change.beside != run], shared, at_work)
 
 
 def running_runs(folder: Path, run: str) -> frozenset[str]:

@@ -13,8 +13,14 @@ from koi_lang.events import FileRestored
 from koi_lang.runtime.file_changes.change_recorder import LOCK, PAUSE_S
 from koi_lang.runtime.file_changes.content_keeper import ContentKeeper, never_stop
 from koi_lang.runtime.file_changes.path_states import PathContent, PathState, data_of
-from koi_lang.runtime.file_changes.run_changes import TreeDifferences, changes_beside, changes_in
-from koi_lang.runtime.file_changes.tree_watch import find_differences
+from koi_lang.runtime.file_changes.run_changes import (
+    MAX_END_S,
+    RecordedChange,
+    TreeDifferences,
+    changes_beside,
+    changes_in,
+)
+from koi_lang.runtime.file_changes.tree_watch import TreeWatch, find_differences
 from koi_lang.runtime.file_changes.undo_plan import PathUndo, UndoPlan, plan_undo
 from koi_lang.runtime.file_changes.undoing import Undoer, UndoneFile
 from koi_lang.runtime.journal.entries import JournalEntry
@@ -56,13 +62,19 @@ class RunUndo:
             if kept is None:
                 return TreeDifferences((), entry.ts)
             found = find_differences(self.project.resolve(), kept)
-            others = changes_beside(self.project, self._run, entry.ts).states if found else {}
+            others = changes_beside(self.project, self._run, entry.ts)
+            left = {change.file: change.after for _, change in others.changes}
             states = [
-                (each.file, each.before)
-                for each in found
-                if each.file not in others or others[each.file][1] != each.now.state
+                (each.file, each.before) for each in found if each.file not in left or left[each.file] != each.now.state
             ]
-            return TreeDifferences(states, store.tree_path(self._run, id).stat().st_mtime)
+            seen_s = store.tree_path(self._run, id).stat().st_mtime
+            watch = TreeWatch(kept, id, entry.path, entry.ts, frozenset())
+            built_on = [
+                RecordedChange(entry.n, change.file, watch.undisturbed_state(change.file), change.before, entry.path)
+                for at_s, change in watch.note_others(others)
+                if at_s <= seen_s + MAX_END_S
+            ]
+            return TreeDifferences(states, seen_s, built_on)
 
     def plan(self, entry: int = 0) -> UndoPlan:
         """The plan to restore files to an entry; changes nothing. Raises AgentError."""

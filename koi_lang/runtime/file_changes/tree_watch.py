@@ -11,7 +11,7 @@ from typing import NamedTuple
 from koi_lang.errors import AgentError
 from koi_lang.runtime.file_changes.content_keeper import ContentKeeper
 from koi_lang.runtime.file_changes.path_states import PathContent, PathState, content_at
-from koi_lang.runtime.file_changes.run_changes import ChangesBeside
+from koi_lang.runtime.file_changes.run_changes import ChangesBeside, RecordedChange
 from koi_lang.runtime.guards.file_names import is_closed
 from koi_lang.runtime.replay.location import Path as Location
 from koi_lang.runtime.snapshots.manifest import Manifest
@@ -60,14 +60,20 @@ class TreeWatch:
     running: frozenset[str]
     fixed: frozenset[str] = frozenset()
     states: dict[str, tuple[float, PathState | None]] = field(default_factory=dict)
-    others: ChangesBeside = field(default_factory=lambda: ChangesBeside({}, {}))
+    others: ChangesBeside = field(default_factory=ChangesBeside)
 
-    def note_others(self, others: ChangesBeside) -> None:
-        """Take over what other runs have recorded."""
+    def note_others(self, others: ChangesBeside) -> Iterator[tuple[float, RecordedChange]]:
+        """Take over the changes by other runs, and yield each that has found the path changed by the command.
+
+        While the caller has one of them, `undisturbed_state` is still the state before the command changed the path.
+        """
         self.others = others
-        for file, state in others.states.items():
-            if file not in self.states or self.states[file][0] < state[0]:
-                self.states[file] = state
+        for at_s, change in others.changes:
+            if change.file in self.states and self.states[change.file][0] >= at_s:
+                continue
+            if self.is_covered(change.file) and self.undisturbed_state(change.file) != change.before:
+                yield at_s, change
+            self.states[change.file] = at_s, change.after
 
     def is_covered(self, file: str) -> bool:
         """Whether it would be found out that a command has changed a path."""
