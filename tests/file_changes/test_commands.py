@@ -160,6 +160,26 @@ def test_a_removed_file_that_could_not_be_kept_is_named(tmp_path: Path) -> None:
     assert ([], ["large: what was there could not be kept"]) == undo(tmp_path)
 
 
+def test_rules_that_a_command_makes_are_undone(tmp_path: Path) -> None:
+    """A new `.gitignore` is removed, though it names itself; that of a new folder, such as a cache, hides it."""
+    (tmp_path / "a").write_text("before")
+    (tmp_path / "sub").mkdir()
+    before = tree(tmp_path)
+
+    async def work(run: Run) -> None:
+        async with run.changes.watch(10.0):
+            (tmp_path / "cache").mkdir()
+            for folder in ("", "sub/", "cache/"):
+                (tmp_path / f"{folder}.gitignore").write_text("*")
+            (tmp_path / "a").write_text("after")
+
+    asyncio.run(record(tmp_path, work))
+    done, refused = undo(tmp_path)
+
+    assert ([".gitignore", "a", "sub/.gitignore"], []) == (sorted(each.undo.file for each in done), refused)
+    assert {*before, "cache", "cache/.gitignore"} == {*tree(tmp_path)}
+
+
 def test_a_project_that_is_too_large_is_said_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Commands are carried out all the same, and what actions change is kept."""
     monkeypatch.setattr(tree_watch, "MAX_FILES", 3)

@@ -17,6 +17,7 @@ from koi_lang.runtime.replay.location import Path as Location
 from koi_lang.runtime.snapshots.manifest import Manifest
 from koi_lang.runtime.snapshots.store import Stop
 from koi_lang.runtime.tree.comparing import PastRules, reason_to_leave
+from koi_lang.runtime.tree.gitignore import NAME
 from koi_lang.runtime.tree.taking import Taker
 from koi_lang.runtime.tree.walking import LARGE, Tree, Walker
 from koi_lang.system.open_folders import OpenFolders
@@ -146,7 +147,12 @@ def _suspects(before: Manifest, tree: Tree) -> Iterator[str]:
     yield from (path for path, why in before.left_out.items() if path[-1:] != "/" and tree.left_out.get(path) != why)
     rules = PastRules(before.ignores)
     large = [path for path, why in tree.left_out.items() if why == LARGE]
-    for paths, is_folder in ((tree.folders, True), (tree.files, False), (tree.links, False), (large, False)):
+    # A new file of rules may name itself, or its folder. In a new folder it stays: many caches name all of themselves.
+    hidden = [folder for folder in before.folders if folder not in tree.folders]
+    ruled = [folder[:-1] for above, folder, _ in tree.ignores if not above]
+    ruling = [f"{folder}/{NAME}".lstrip("/") for folder in (*ruled, *hidden) if not folder or folder in before.folders]
+    files = [*tree.files, *tree.links, *large, *(path for path in ruling if path not in tree.files)]
+    for paths, is_folder in ((tree.folders, True), (files, False)):
         for path in paths:
             is_known = state_in(before, path) is not None or reason_to_leave(before.left_out, path)
             if not is_known and not rules.ignore(path, is_folder=is_folder):
