@@ -30,7 +30,7 @@ from koi_lang.evaluation.records import (
 )
 from koi_lang.evaluation.report import case_line, failure_lines, summary_lines
 from koi_lang.evaluation.summary import compare, summarise_eval
-from koi_lang.program import loader
+from koi_lang.program import declarations, loader
 from koi_lang.program.eval_blocks import evals_of
 from koi_lang.runtime.journal import store
 from koi_lang.runtime.journal.calls import is_evaluation
@@ -103,8 +103,10 @@ def chosen_evals(ready: Prepared, text: str | None) -> list[EvalBlock]:
 
 
 def prepare_evals(file: str, options: RunOptions) -> Prepared:
-    """A program with evals, loaded. Raises KoiError."""
-    return prepare_program(file, loader.load_compiled(file), options)
+    """A program with evals, loaded. Raises KoiError, also for settings that its cases could not be carried out by."""
+    ready = prepare_program(file, loader.load_compiled(file), options)
+    declarations.require_servers(ready.module, options.settings)
+    return ready
 
 
 def evaluate(ready: Prepared, options: EvalOptions, going: Going | None = None) -> tuple[int, float]:

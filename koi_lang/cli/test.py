@@ -18,6 +18,7 @@ from koi_lang.cli.options import Count, seconds, settings_here, trust_folder_opt
 from koi_lang.cli.ui.output import writing
 from koi_lang.cli.ui.text import has_colours
 from koi_lang.errors import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_OK, UsageError
+from koi_lang.sessions.options import require_settings
 from koi_lang.system.text_width import clean
 from koi_lang.testing.cases import Case, CaseResult, title
 from koi_lang.testing.discovery import find
@@ -85,7 +86,7 @@ def command(
     if only_list:
         click.echo("\n".join(map(case_line, cases)) if given["as_json"] else clean("\n".join(map(title, cases))))
         sys.exit(EXIT_OK)
-    settings_here()  # the processes of the tests read them again, and ask nobody
+    require_settings(settings_here())  # the processes of the tests read them again, and ask nobody
     options = TestOptions(jobs=jobs or os.cpu_count() or 1, timeout_s=timeout_s, **given)
     sys.exit(_run(cases, options))
 

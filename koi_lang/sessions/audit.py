@@ -33,7 +33,7 @@ from koi_lang.runtime.mcp.remote import RemoteAgent
 from koi_lang.runtime.narrowing import narrowed_to
 from koi_lang.runtime.playbook.delegation import reachable
 from koi_lang.runtime.run import Run
-from koi_lang.sessions.options import RunOptions
+from koi_lang.sessions.options import RunOptions, require_settings
 from koi_lang.settings import project
 
 # What becomes of a command that no pattern covers.
@@ -51,6 +51,7 @@ def audit(file: str, options: RunOptions) -> list[dict[str, Any]]:
         KoiError: the program has errors, or `koi.toml` is broken.
     """
     module = loader.load(file)
+    require_settings(options.settings)
     require_tables(options.settings)
     allow, restrictions = options.allowed_here, options.restrictions_here
     run = run_of(

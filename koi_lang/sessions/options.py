@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -147,6 +147,13 @@ class RunOptions:
     def redact(self) -> Redactor:
         """Removes the secrets of a run from a text: keys of its models, and fields of its payload that are secret."""
         return self.lookup.redactor(self.payload)
+
+
+def require_settings(settings: ProjectSettings) -> None:
+    """Raise SettingsError where `koi.toml` says what cannot be meant, also where it does not count yet."""
+    whole = settings if settings.is_trusted else replace(settings, is_trusted=True)
+    for read in (_read_allowed, _read_restrictions):
+        whole.once(read)
 
 
 def _find_kept_rules(settings: ProjectSettings) -> LastingRules:

@@ -32,7 +32,7 @@ from koi_lang.runtime.mcp.sign_in import SignIn
 from koi_lang.runtime.run import Run
 from koi_lang.sessions.browser import sign_in_with
 from koi_lang.sessions.continuation import LivePort
-from koi_lang.sessions.options import RunOptions
+from koi_lang.sessions.options import RunOptions, require_settings
 from koi_lang.setup.preferences import Preferences, preferences
 from koi_lang.system.date_and_place import today
 
@@ -276,8 +276,9 @@ def prepare_program(
         adapter: the model of all its agents; None where names decide.
 
     Raises:
-        KoiError: it cannot be loaded, or a model is named that does not exist.
+        KoiError: it cannot be loaded, settings cannot be meant, or a model is named that does not exist.
     """
+    require_settings(options.settings)
     wanted = preferences(options.model, options.lookup, options.effort or "")
     module = loader.module_of(absolute(file), None, entry)
     extensions = find_extensions(module, use_installed=not options.no_extensions)

@@ -127,9 +127,11 @@ class HttpSettings:
 
 @dataclass(frozen=True, slots=True)
 class McpSettings:
-    """`[mcp.NAME]`, beside the options of a server: tools that need no question."""
+    """`[mcp.NAME]`, beside the options of a server: tools used without a question, with one, or by nobody."""
 
     allow: Sequence[str] = field(default=(), metadata=check_texts("write_*"))
+    ask: Sequence[str] = field(default=(), metadata=check_texts("write_*"))
+    deny: Sequence[str] = field(default=(), metadata=check_texts("write_*"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,7 +223,7 @@ COMPACT_OPTIONS = ("enabled", "reserve_tokens", "keep_tokens", "threshold_tokens
 
 
 def read_toml(settings: ProjectSettings) -> Mapping[str, Any]:
-    """The content of `koi.toml`, with all sections checked but that of services; empty without the file.
+    """The content of `koi.toml`, with all sections checked; empty without the file.
 
     Raises:
         SettingsError: the file is no TOML, or has a misspelt section; others may belong to somebody else.
@@ -239,6 +241,8 @@ def read_toml(settings: ProjectSettings) -> Mapping[str, Any]:
             check_topics(value)
         elif name == "mcp":
             _allowed_tools(value)
+        elif name == "serve":
+            service.read_service(value)
         elif name in SECTIONS:
             read_table(SECTIONS[name], value, name)
     return loaded
@@ -325,7 +329,10 @@ def _allowed_tools(own: Any) -> list[str]:
         )
     rules: list[str] = []
     for name, about in own.items():
-        given = {key: value for key, value in about.items() if key == "allow"} if isinstance(about, dict) else about
+        if unknown := next((key for key in about if key not in MCP_OPTIONS), "") if isinstance(about, dict) else "":
+            why = f"the MCP server `{name}` in `{TOML_FILE}` has no option `{unknown}`"
+            raise SettingsError(why, help=suggest_key(unknown, MCP_OPTIONS))
+        given = {key: about[key] for key in SERVER_RULES if key in about} if isinstance(about, dict) else about
         spellings = dict.fromkeys((name, re.sub(r"\W", "_", name)))  # names of programs have no hyphens
         allow = read_table(McpSettings, given, f"mcp.{name}").allow
         rules += [f"mcp:{spelling}:{pattern}" for spelling in spellings for pattern in allow]

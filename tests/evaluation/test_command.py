@@ -254,3 +254,27 @@ def test_running_a_file_of_evals_says_how_they_are_carried_out(project: Project)
     done = project.koi("run", "main.eval.koi")
 
     assert (2, True) == (done.returncode, "carried out by `koi eval main.eval.koi`" in done.stderr)
+
+
+REFUSED = (
+    '[permissions]\ndeny = ["runn:**"]',
+    '[mcp.h]\ndeny = "write_*"',
+    '[mcp.h]\ndenny = ["write_*"]',
+    "[serve.limits]\nusd_per_sesion = 1",
+)
+
+
+@pytest.mark.sampled(4)
+@pytest.mark.parametrize("settings", REFUSED)
+@pytest.mark.parametrize("command", ["run", "rpc", "audit", "eval", "test"])
+def test_refused_settings_are_told_before_anything_runs(project: Project, command: str, settings: str) -> None:
+    """Every command ends with the code of wrong usage, and no case and no test is carried out before."""
+    write_evals(project)
+    project.write("main.test.koi", 'test "adds" { expect 1 + 1 == 2 }')
+    project.write("koi.toml", settings)
+    files = {"test": "main.test.koi"}
+
+    done = project.koi(command, files.get(command, "main.eval.koi"))
+
+    assert (2, "") == (done.returncode, done.stdout)
+    assert "error: " in done.stderr

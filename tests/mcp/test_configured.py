@@ -145,7 +145,7 @@ UNUSED = "role Worker { can think }\nagent Main : Worker { on go() { console.log
         ('command = "a"\ndenny = ["del"]', "the MCP server `x` in `koi.toml` has no option `denny`"),
         ('comand = "a"', "the MCP server `x` in `koi.toml` has no option `comand`"),
         ('command = "a"\ntimeout = 5', "the MCP server `x` in `koi.toml` has no option `timeout`"),
-        ('deny = "del"', "`deny` of the MCP server `x` is no list of patterns"),
+        ('deny = "del"', "`deny` in `[mcp.x]` of `koi.toml` is no list of texts"),
         ("timeout_s = -1", "`timeout_s` of the MCP server `x` must be a number above 0, not -1"),
         ("timeout_s = inf", "`timeout_s` of the MCP server `x` must be a number above 0, not inf"),
         ("start_timeout_s = nan", "`start_timeout_s` of the MCP server `x` must be a number above 0, not nan"),

@@ -111,7 +111,7 @@ def _require_meant(name: str, file: str, about: Mapping[str, Any]) -> None:
     """
     for option in about.keys() - MCP_OPTIONS:
         near = nearest(option, MCP_OPTIONS, alike=SLIP_IN_FIVE)
-        if file == TOML_FILE or (near is not None and option not in FOREIGN_OPTIONS):
+        if near is not None and option not in FOREIGN_OPTIONS:
             why = f"the MCP server `{name}` in `{file}` has no option `{option}`"
             raise SettingsError(why, help=suggest_key(option, MCP_OPTIONS))
     try:
