@@ -60,7 +60,7 @@ def command(file: str, as_json: bool, cost: bool, **given: Any) -> None:
         return
     audited = audit(file, options)
     lines = explain_rules(options.allowed_here, options.restrictions_here, options.folder)
-    for line in (*declarations.explain_unused_rules(loader.load(file), options.allow), *lines):
+    for line in (*declarations.explain_unused_rules(loader.load(file), options.allow, options.settings), *lines):
         click.echo(line, err=True)
     if as_json:
         click.echo(redact(json.dumps(audited, indent=2, default=str)))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -88,15 +89,23 @@ def require_servers(module: ModuleType, settings: ProjectSettings) -> None:
             raise
 
 
-def explain_unused_rules(module: ModuleType, rules: Sequence[str]) -> Iterator[str]:
-    """What to say of rules such as `mcp:files:write_*` that name no MCP server of a program, a line each."""
-    named = {rule: rule.split(":")[1] for rule in rules if rule.startswith("mcp:")}
-    used = sorted({server.name for _, server in _used_servers(module)}) if named else []
-    for rule, name in named.items():
+def explain_unused_rules(module: ModuleType, rules: Sequence[str], settings: ProjectSettings) -> Iterator[str]:
+    """What to say of rules that name no MCP server of a program, a line each.
+
+    Args:
+        rules: such as `mcp:files:write_*`; those of `[mcp.NAME]` are looked at where the program uses any server.
+    """
+    named = {f"the rule `{rule}` allows nothing": rule.split(":")[1] for rule in rules if rule.startswith("mcp:")}
+    alone = list(configured.rules_alone(settings)) if settings.may_describe_servers else []
+    used = sorted({server.name for _, server in _used_servers(module)}) if named or alone else []
+    if used:
+        unused = [(name, rule) for name, rule in alone if re.sub(r"\W", "_", name) not in used]
+        named |= {f"`{rule}` of the MCP server `{name}` counts for nothing": name for name, rule in unused}
+    for text, name in named.items():
         if name not in used:
             near, listed = nearest(name, used), ", ".join(f"`{other}`" for other in used)
             help = f"did you mean `{near}`?" if near else f"it uses {listed}" if used else "it uses none"
-            yield f"the rule `{rule}` allows nothing, since the program uses no MCP server `{name}`; {help}"
+            yield f"{text}, since the program uses no MCP server `{name}`; {help}"
 
 
 def _used_servers(module: ModuleType) -> list[tuple[str, Mcp]]:

@@ -168,9 +168,9 @@ class Prepared:
         given = {**usual, **own, "added": own.get("added") or additions(self.extensions)}
         if self.is_traced:
             consumers = [*consumers, *trace_run(self.path, self.redactor(), given["note_once"])]
+        for line in declarations.explain_unused_rules(self.module, self.options.allow, self.options.settings):
+            note(line)
         if given["allow"] or given["restrictions"] != NO_RESTRICTIONS:
-            for line in declarations.explain_unused_rules(self.module, self.options.allow):
-                note(line)
             for line in explain_rules(given["allow"], given["restrictions"], self.folder):
                 note(line)
 

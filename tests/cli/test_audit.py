@@ -204,6 +204,22 @@ def test_a_rule_that_names_no_server_is_told(folder: Project, rule: str, help: s
     assert f"the rule `{rule}` allows nothing, since the program uses no MCP server `{name}`; {help}\n" == told
 
 
+def test_rules_of_settings_that_name_no_server_are_told(project: Project) -> None:
+    """A misspelt table that only has rules denies nothing, which a run and an audit say; hyphens are no mistake."""
+    agent = "agent A : R { uses mcp my_files; on go() { console.log(1) } }"
+    project.write("a.koi", f'mcp my_files = {{ command: "none" }}\nrole R {{ can think }}\n{agent}\nrun A.go()\n')
+    project.write(
+        "koi.toml",
+        '[mcp.files]\ndeny = ["*"]\n[mcp.my-files]\ndeny = ["x"]\n[mcp.other]\ncommand = "x"\ndeny = ["y"]\n',
+    )
+
+    run, audited = project.koi("run", "a.koi"), project.koi("audit", "a.koi")
+
+    why = "since the program uses no MCP server `files`; did you mean `my_files`?"
+    for done in (run, audited):
+        assert [f"`deny` of the MCP server `files` counts for nothing, {why}"] == done.stderr.splitlines()[-1:]
+
+
 def test_a_run_tells_such_a_rule_and_goes_on(folder: Project) -> None:
     """The line stands beside the output, as for other options that are misspelled."""
     folder.write("b.koi", "role Plain { can think }\nagent A : Plain { on go() { console.log(1) } }\nrun A.go()\n")

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -16,7 +17,7 @@ from koi_lang.runtime.mcp.permissions import ServerAccess, rules_of
 from koi_lang.runtime.schema import problems
 from koi_lang.settings import ProjectSettings, fill_variables
 from koi_lang.settings.checks import suggest_key
-from koi_lang.settings.project import MCP_OPTIONS, TOML_FILE, mcp_servers, read_toml
+from koi_lang.settings.project import MCP_OPTIONS, SERVER_RULES, TOML_FILE, mcp_servers, read_toml
 
 # The file that describes a server, and what it says.
 Description: TypeAlias = tuple[str, Mapping[str, Any]]
@@ -102,6 +103,13 @@ def require_tables(settings: ProjectSettings) -> None:
     """Raise SettingsError where a table `[mcp.NAME]` of `koi.toml` has options that cannot be meant."""
     for name, about in read_toml(settings).get("mcp", {}).items():
         _require_meant(name, TOML_FILE, about)
+
+
+def rules_alone(settings: ProjectSettings) -> Iterator[tuple[str, str]]:
+    """The rules of `koi.toml` for servers that neither it nor `.mcp.json` describes: the name of each, and its rule."""
+    known = mcp_servers(settings if settings.is_trusted else replace(settings, is_trusted=True))
+    for name, (_, about) in known.items():
+        yield from ((name, rule) for rule in SERVER_RULES if rule in about and not about.keys() & STARTS)
 
 
 def _require_meant(name: str, file: str, about: Mapping[str, Any]) -> None:
