@@ -204,6 +204,40 @@ def test_a_rule_that_names_no_server_is_told(folder: Project, rule: str, help: s
     assert f"the rule `{rule}` allows nothing, since the program uses no MCP server `{name}`; {help}\n" == told
 
 
+CLOSED = {
+    '[permissions]\ndeny = ["run:**"]': {"shell", "run_command", "list_commands"},
+    '[permissions]\ndeny = ["**"]': {
+        "shell",
+        "run_command",
+        "read_file",
+        "grep",
+        "write_file",
+        "edit_file",
+        "web_fetch",
+    },
+    '[permissions]\ndeny = ["write:src/**", "read:*.md"]': set[str](),
+    '[trust]\nshell = "never"': {"shell", "run_command"},
+    '[trust]\nwrite = "never"': {"write_file", "edit_file"},
+}
+
+
+@pytest.mark.sampled(3)
+@pytest.mark.parametrize("settings", CLOSED)
+def test_actions_that_are_denied_as_a_whole_are_not_offered(project: Project, settings: str) -> None:
+    """Whatever denies all files, commands or pages leaves no action for them, for the audit and for models."""
+    role = "role R { can read, can write, can execute, can web_access }"
+    agent = 'agent A : R { on go() { playbook "Work." } }'
+    project.write("a.koi", f'import "std/code"\n{role}\n{agent}\nrun A.go()\n')
+    project.write("koi.toml", settings)
+
+    actions = {*audit(project)["A"]["actions"]}
+    prompt = project.koi("prompt", "a.koi", "A.go").stdout
+
+    assert set() == CLOSED[settings] & actions
+    assert {"read_file", "write_file", "run_command"} - CLOSED[settings] <= actions
+    assert [] == [name for name in CLOSED[settings] if f"{name}(" in prompt]
+
+
 def test_rules_of_settings_that_name_no_server_are_told(project: Project) -> None:
     """A misspelt table that only has rules denies nothing, which a run and an audit say; hyphens are no mistake."""
     agent = "agent A : R { uses mcp my_files; on go() { console.log(1) } }"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +13,7 @@ from koi_lang.runtime.actions import control, core, mcp, outputs, planning, regi
 from koi_lang.runtime.actions.client_tools import client_offer
 from koi_lang.runtime.actions.layers import perform
 from koi_lang.runtime.actions.registered import MAX_SHOWN, ActionContext, ActionKind, builtin_actions, find_builtin
+from koi_lang.runtime.guards.access_rules import Kind
 from koi_lang.runtime.guards.policy import action_access, any_access
 from koi_lang.runtime.model_calls import frozen_plans
 from koi_lang.runtime.narrowing import bounds
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
 MODULES = (core, registry, control, shell, mcp, outputs, planning, frozen_plans)
 # Permissions for what may give long results in any run.
 LONG_RESULTS = ("execute", "delegate")
+# The kind of access of actions by their permission. Those of extensions that say nothing of themselves may have none.
+ACCESSES: Mapping[str, Kind] = {"read": "read", "write": "write", "execute": "run", "web_access": "web"}
 
 
 def all_actions() -> Sequence[ActionKind]:
@@ -92,12 +95,13 @@ def actions_of(agent: AgentPort, hidden: Container[str] = ()) -> list[ActionKind
     }
     has_calls = agent.run.has_calls and bool(agent.run.calls.of_agent(agent.name))
     useful_now |= dict.fromkeys((core.AWAIT_CALL, core.CANCEL_CALL, core.LIST_CALLS), has_calls)
-    useful_now |= dict.fromkeys((shell.LIST_COMMANDS, shell.STOP_COMMAND), has_commands(agent))
     plan = agent.run.planning
     policy = agent.run.policy
-    useful_now[shell.SHELL] = policy.verdict(any_access("run")).outcome != "denied"
+    closed = {needs for needs, access in ACCESSES.items() if policy.verdict(any_access(access)).outcome == "denied"}
+    has_background = has_commands(agent) and "execute" not in closed
+    useful_now |= dict.fromkeys((shell.LIST_COMMANDS, shell.STOP_COMMAND), has_background)
     role = agent.role
-    wanted = [kind for kind in known if kind.name not in hidden]
+    wanted = [kind for kind in known if kind.name not in hidden and (kind.tool == "other" or kind.needs not in closed)]
     useful = [kind for kind in wanted if useful_now.get(kind.name, True) and plan.offers(kind.name)]
     return [
         kind for kind in useful if policy.verdict(action_access(kind, role=role, topic=kind.name)).outcome != "denied"
