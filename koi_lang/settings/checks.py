@@ -88,6 +88,11 @@ KINDS = ("read", "write", "run", "web")
 TOPIC_HELP = "A topic is a kind of rule, an action, a tool of an MCP server, or a word of a command."
 
 
+NEAR_HELP = (
+    'A command of that name is `"run:{0}"` in `[permissions]`, a tool `"{0}"` in `deny` or `ask` of `[mcp.NAME]`.'
+)
+
+
 def check_topics(given: Any) -> None:
     """Raise SettingsError where `[trust]` is no table of topics with levels, or a topic is nearly a kind of rule."""
     if not isinstance(given, dict):
@@ -95,9 +100,17 @@ def check_topics(given: Any) -> None:
     for topic, level in given.items():
         if problem := check_one_of(*LEVELS)["check"](level, topic):
             raise SettingsError(f"`{topic}` in `[trust]` of `koi.toml` {problem[0]}", help=problem[1])
-        near = None if topic in KINDS else nearest(topic, KINDS, alike=SLIP_IN_FIVE)
+        # Letter case does not count for what is forbidden or asked about; names of tools have other signs than kinds.
+        is_kind = topic in KINDS or (level != "act" and topic.casefold() in KINDS)
+        near = None if is_kind or not topic.isalpha() else nearest(topic, KINDS, alike=SLIP_IN_FIVE)
         if near is not None:
-            raise SettingsError(f"`[trust]` in `koi.toml` has no `{topic}`", help=f"Did you mean `{near}`?")
+            help = f"Did you mean `{near}`? {NEAR_HELP.format(topic)}"
+            raise SettingsError(f"`[trust]` in `koi.toml` has no `{topic}`", help=help)
+        if "*" in topic:
+            help = 'Write a rule such as `deny = ["write:**"]` in `[permissions]`.'
+            raise SettingsError(
+                f"`{topic}` in `[trust]` of `koi.toml` has a wildcard, which topics do not know", help=help
+            )
         if len(topic.split()) != 1:
             raise SettingsError(f"`{topic}` in `[trust]` of `koi.toml` is not one word", help=TOPIC_HELP)
 

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from koi_lang.errors import SettingsError
+from koi_lang.runtime.guards.access_rules import Kind, WantedAccess
 from koi_lang.runtime.guards.commands import command_permission, place_of
 from koi_lang.runtime.guards.file_access import file_permission, page_permission
 from koi_lang.runtime.guards.permissions import Permission, Permissions, Restrictions, Trust, trust_of
@@ -154,6 +155,25 @@ def test_commands_that_are_asked_about(play: Player, tmp_path: Path, topic: str)
     assert ["run `touch x`"] == [each.what for each in person.requests]
 
 
+def near_help(topic: str, kind: str) -> str:
+    """What is said of a topic that may be a misspelt kind."""
+    return f"Did you mean `{kind}`? {checks.NEAR_HELP.format(topic)}"
+
+
+@pytest.mark.parametrize(
+    ("topic", "kind"), [("Write", "write"), ("RUN", "run"), ("write_x", None), ("read-only", None)]
+)
+def test_topics_that_are_near_a_kind(tmp_path: Path, topic: str, kind: Kind | None) -> None:
+    """Letter case does not count for what is forbidden, and names of tools are no misspelt kinds."""
+    (tmp_path / "koi.toml").write_text(f'[trust]\n"{topic}" = "never"\n')
+
+    trust = trust_of(project.trust(read_settings(tmp_path)))
+    found = trust.find_line("never", access=WantedAccess(kind, "x")) if kind else trust.find_line("never", topic)
+
+    assert f'[trust] {topic} = "never"' == found
+    assert (kind == "write") == Restrictions(trust=trust).denies_files()
+
+
 @pytest.mark.parametrize(
     ("line", "message", "help"),
     [
@@ -163,7 +183,14 @@ def test_commands_that_are_asked_about(play: Player, tmp_path: Path, topic: str)
             'Did you mean `deploy = "never"`?',
         ),
         ("deploy = 1", "`deploy` in `[trust]` of `koi.toml` is 1, not one of", None),
-        ('wirte = "never"', "`[trust]` in `koi.toml` has no `wirte`", "Did you mean `write`?"),
+        ('wirte = "never"', "`[trust]` in `koi.toml` has no `wirte`", near_help("wirte", "write")),
+        ('red = "never"', "`[trust]` in `koi.toml` has no `red`", near_help("red", "read")),
+        ('Write = "act"', "`[trust]` in `koi.toml` has no `Write`", near_help("Write", "write")),
+        (
+            '"wri*" = "never"',
+            "`wri*` in `[trust]` of `koi.toml` has a wildcard, which topics do not know",
+            'Write a rule such as `deny = ["write:**"]` in `[permissions]`.',
+        ),
         ('"git push" = "never"', "`git push` in `[trust]` of `koi.toml` is not one word", checks.TOPIC_HELP),
     ],
 )

@@ -106,14 +106,15 @@ class Trust:
         if level != "act":
             names = {each.casefold() for each in names}
             # A kind has files looked at one by one, not the actions that models call by its name.
-            familiar = {topic: () if topic in KINDS else FAMILIAR.get(topic.casefold(), ()) for topic in wanted}
-            meant = {topic: {topic.casefold(), *familiar[topic]} for topic in wanted}
+            plain = {topic: topic.casefold() for topic in wanted}
+            familiar = {topic: () if plain[topic] in KINDS else FAMILIAR.get(plain[topic], ()) for topic in wanted}
+            meant = {topic: {plain[topic], *familiar[topic]} for topic in wanted}
         topic = next((topic for topic in wanted if topic.casefold() in words or meant[topic] & names), None)
         return "" if topic is None else f'[trust] {topic} = "{level}"'
 
     def restricts(self, kind: Kind) -> bool:
         """Whether anything of a kind may be forbidden or asked about."""
-        return any(level != "act" and (topic == kind or kind == "run") for topic, level in self.levels)
+        return any(level != "act" and (topic.casefold() == kind or kind == "run") for topic, level in self.levels)
 
     def rules(self) -> list[str]:
         """The rules by which topics are allowed; those of words for simple commands that begin with them."""
@@ -170,7 +171,7 @@ class Restrictions:
     def denies_files(self) -> bool:
         """Whether anything denies access to some files."""
         has_rules = any(rule.kind in (*FILES, ANY) for rule in self.deny)
-        return has_rules or any(level == "never" and topic in FILES for topic, level in self.trust.levels)
+        return has_rules or any(level == "never" and topic.casefold() in FILES for topic, level in self.trust.levels)
 
 
 NO_RESTRICTIONS = Restrictions()
