@@ -19,6 +19,7 @@ from koi_lang.redaction.names import secrecy_of
 from koi_lang.redaction.redactor import HIDDEN, redactor
 from koi_lang.redaction.shapes import is_random
 from koi_lang.runtime.journal.entries import json_line, plain
+from koi_lang.service.users import new_token
 from koi_lang.system import resources
 from tests.projects import Project
 
@@ -522,3 +523,11 @@ def test_one_table_counts_everywhere(project: Project) -> None:
         assert "a81b2c99d04e" not in text
         assert "key-performance-indicators-2026" in text
         assert HIDDEN in text
+
+
+def test_tokens_of_services_are_secrets() -> None:
+    """What `koi service token` makes is hidden wherever it stands; names that begin like it are none."""
+    hide, name = redactor({}), f"koi_{'lang_' * 8}abc"
+
+    assert {f"echo {HIDDEN} | cat"} == {hide(f"echo {new_token()} | cat") for _ in range(50)}
+    assert name == hide(name)

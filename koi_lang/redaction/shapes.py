@@ -138,6 +138,7 @@ def _rows() -> Iterator[Shape]:
         yield Shape(mark, _secret(r"(?:live|test)_[A-Za-z0-9_]{16,}"))
     for mark in ("ghp_", "gho_", "ghu_", "ghs_", "ghr_"):
         yield Shape(mark, _secret("[A-Za-z0-9]{20,}"))
+    yield Shape("koi_", _secret(r"[A-Za-z0-9_\-]{43}(?![\w\-])"), is_random)  # of services of Koi
     for mark in ("AKIA", "ASIA"):
         yield Shape(mark, _secret(r"[A-Z0-9]{12,}\b"))
     yield Shape("xox", _secret(r"[a-z]-[A-Za-z0-9\-]{16,}"))
