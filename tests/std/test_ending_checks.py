@@ -37,6 +37,21 @@ def test_the_exit_code_decides(checked: CheckedProject, command: str, code: int,
     assert (counts, told, "passed\nfailed\n") == (summary(result), titles(result), result["output"])
 
 
+@pytest.mark.parametrize(
+    ("command", "fix"),
+    [
+        ("seq 200; echo no such file >&2; false", "199 200 no such file"),
+        ("false", "It printed nothing."),
+    ],
+)
+def test_a_finding_has_the_end_of_what_was_printed(checked: CheckedProject, command: str, fix: str) -> None:
+    """A model that only gets the findings sees what went wrong, in one line."""
+    (finding,) = checked.check(lambda options: run_command(command, options))["findings"]
+
+    assert finding["fix"].endswith(fix)
+    assert len(finding["fix"]) <= 300
+
+
 def test_time_is_up(checked: CheckedProject) -> None:
     """A command that never ends is ended with its grandchildren, also those that ignore requests to end."""
     result = checked.check(lambda options: run_command(STUBBORN, options), {"timeout": 0.5})

@@ -25,7 +25,8 @@ from koi_lang.system.open_folders import read_regular_file
 MAX_REPORT_BYTES = 20_000_000
 # What tools print is read by programs, and no bytecode of a file is kept that is changed again within a second.
 VARIABLES = {"NO_COLOR": "1", "PYTHONDONTWRITEBYTECODE": "1"}
-SEE_OUTPUT = "See what it printed, in `output`."
+# Of the end of what a tool printed, in a finding.
+MAX_END_CHARS = 250
 # What shells end with where there is no such program, or it cannot be started.
 NOT_STARTED = {127: "there is no such program", 126: "it cannot be started"}
 
@@ -124,6 +125,20 @@ class _Ended:
         """Its output."""
         return "".join(output.text() for output in self.outputs)
 
+    @property
+    def end_of_output(self) -> str:
+        """The end of its output, without that of its report where it printed anything else."""
+        return next(filter(None, (output.text().strip() for output in reversed(self.outputs))), "")[-MAX_END_CHARS:]
+
+    @property
+    def fix(self) -> str:
+        """What to do about a failure that only its output explains."""
+        return (
+            f"See what it printed, which ends with: {self.end_of_output}"
+            if self.end_of_output
+            else "It printed nothing."
+        )
+
 
 async def _carry_out(command: Command, timeout_s: float, *, is_merged: bool = True) -> _Ended:
     """Ask for a command and see it to its end. Raises PermissionDeniedError."""
@@ -157,9 +172,10 @@ def _judge(tool: CheckTool, request: ToolRequest, ended: _Ended, file: str) -> C
     try:
         report = tool.read(_read_report(tool, ended, file), request.folder)
     except UnreadableReportError as error:
-        title = f"could not read the report of {tool.name}: {error} (exit code {ended.code})"
-        return CheckReport(findings=[request.finding(title, SEE_OUTPUT)])
-    return _hold_against(tool, request, ended.code, report)
+        last = f"; the last that it printed: {ended.end_of_output.splitlines()[-1]}" if ended.end_of_output else ""
+        title = f"could not read the report of {tool.name}: {error} (exit code {ended.code}){last}"
+        return CheckReport(findings=[request.finding(title, ended.fix)])
+    return _hold_against(tool, request, ended, report)
 
 
 def _report_exit(name: str, request: ToolRequest, ended: _Ended) -> CheckReport:
@@ -171,21 +187,21 @@ def _report_exit(name: str, request: ToolRequest, ended: _Ended) -> CheckReport:
         return CheckReport(1)
     why = NOT_STARTED.get(ended.code, "")
     title = f"{name} ended with exit code {ended.code}" + (f": {why}" if why else "")
-    return CheckReport(0, int(not why), [request.finding(title, SEE_OUTPUT)])
+    return CheckReport(0, int(not why), [request.finding(title, ended.fix)])
 
 
-def _hold_against(tool: CheckTool, request: ToolRequest, code: int, report: CheckReport) -> CheckReport:
+def _hold_against(tool: CheckTool, request: ToolRequest, ended: _Ended, report: CheckReport) -> CheckReport:
     """A report with a finding where the exit code contradicts it."""
     if report.failed > 0:
         return report
-    passed = report.passed
+    passed, code = report.passed, ended.code
     if passed == 0:
         nothing = "ran no test" if tool.counts_tests else "found nothing to check"
         finding = request.finding(f"{tool.name} {nothing} (exit code {code})", request.nothing)
         return replace(report, findings=[*report.findings, finding])
     if code != 0:
         title = f"{tool.name} ended with exit code {code}, though its report tells of no failure"
-        finding = request.finding(title, SEE_OUTPUT)
+        finding = request.finding(title, ended.fix)
         passed = passed if tool.counts_tests else 0
     else:
         return report
