@@ -517,11 +517,21 @@ def test_names_of_the_runtime_are_no_names_of_a_program(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "hole", ["{{args.x = 1}}", "{{args.x++}}", "{{await args.x}}", "{{() => { return 1 }}}", "{{x}}"]
+    "hole",
+    ["{{args.x = 1}}", "{{args.x++}}", "{{await args.x}}", "{{() => { return 1 }}}", "{{x}}", "${args.x.pop()}"]
+    + [f"{{{{{call}}}}}" for call in ("args.x?.push(1)", "Object.assign(args, { x: 1 })", "args.x['reverse']()")]
+    + [f"{{{{{call}}}}}" for call in ("args.x.sort?.()", "args.x.setHours(1)", "args.x.map(x => x.shift())")],
 )
 def test_a_hole_that_cannot_be_filled_is_told(hole: str) -> None:
     """What a text cannot compute stays as it is, and `koi check` says so."""
     assert codes(f'{WORKER}agent A : Worker {{ on go(args) {{ playbook "Say {hole}" }} }}') == ["E0318"]
+
+
+def test_a_directive_changes_nothing() -> None:
+    """It is read again before each request."""
+    template = '"\n@if (state.xs.push(1)) {\n}\n@let one = state.xs.sort()\n"'
+
+    assert ["E0320"] == codes(f"{WORKER}export prompt P = compose {{ template: {template} }}")
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,8 @@ from typing import NamedTuple
 
 from koi_lang.compiler import nodes as n
 from koi_lang.compiler.parser import parse_expression
-from koi_lang.compiler.templates import Placeholder, free_names, parts
+from koi_lang.compiler.templates import Placeholder, changes, free_names, parts
+from koi_lang.compiler.walk import everything
 from koi_lang.source import Source, Span
 
 LET = re.compile(r"@let\s+([A-Za-z_]\w*)\s*=\s*(.+)")
@@ -159,6 +160,9 @@ class _TemplateReader:
         if found is None:
             text = row.text[start:end].strip()
             raise TemplateError(row.span, f"`{text}` is no expression", (problem and problem.help) or NO_EXPRESSION)
+        obstacle = next((each for each in map(changes, everything(found)) if each is not None), None)
+        if obstacle is not None:
+            raise TemplateError(row.span, f"{obstacle.what} has no place in a directive", obstacle.help)
         return found
 
     def choice(self, row: _Row, condition: re.Match[str]) -> TemplateConditional:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from koi_lang.compiler import nodes as n
 from koi_lang.compiler.parser import parse_expression
@@ -18,6 +19,25 @@ PATH = re.compile(r"[A-Za-z_]\w*(?:\??\.[A-Za-z_$][\w$]*|\[\d+\])*")
 LINK = re.compile(r"\.([A-Za-z_$][\w$]*)|\[(\d+)\]")
 # Names that the holes of playbooks and prompts may use wherever they stand.
 PURE = frozenset({"JSON", "Math", "Date", "String", "Number", "Boolean", "Object", "Array", "undefined", "NaN"})
+
+COMPUTED = "compute it in code, and pass it on in the payload."
+# Methods that change a value, with an expression for the changed one. No expression of a text or an action calls them;
+# `sort` is missing, since it is called there as `toSorted`.
+CHANGING: Mapping[str, str] = {
+    "push": "[...list, x]", "unshift": "[x, ...list]", "pop": "list.at(-1)", "shift": "list[0]",
+    "splice": "list.slice(…)", "reverse": "list.toReversed()", "fill": "list.map(() => x)",
+    "copyWithin": "list.slice(…)", "assign": "({ ...a, ...b })", "defineProperty": "({ ...a, key: x })",
+    "defineProperties": "({ ...a, ...b })",
+    "set": "", "add": "", "delete": "", "clear": "", "append": "",
+}  # fmt: skip
+SETTER = re.compile(r"set[A-Z]\w*")  # those of dates
+
+
+class Obstacle(NamedTuple):
+    """What an expression of a text cannot have, and what to do instead."""
+
+    what: str
+    help: str = COMPUTED
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +61,7 @@ class Placeholder:
         return free_names(self.expression)
 
     @property
-    def obstacle(self) -> str | None:
+    def obstacle(self) -> Obstacle | None:
         """What stands in the expression that has no place in a text; None where all can be computed at once."""
         return next((found for found in map(_obstacle, everything(self.expression)) if found is not None), None)
 
@@ -78,16 +98,28 @@ def _parts_of(pattern: n.Node, part: PayloadPart) -> Iterator[tuple[str, Payload
                     yield from _parts_of(element.pattern, PayloadPart((*part.path, key), element.default))  # type: ignore[arg-type]
 
 
-def _obstacle(node: n.Node) -> str | None:
+def _obstacle(node: n.Node) -> Obstacle | None:
     match node:
         case n.Await() | n.Send():
-            return "`await`"
-        case n.Assignment() | n.Update() | n.Prefix(operator="delete"):
-            return "an assignment"
+            return Obstacle("`await`")
         case n.Property(value=n.Function()) | n.Function(is_async=True) | n.Function(body=n.Block()):
-            return "a function in braces"
+            return Obstacle("a function in braces")
         case n.Function(parameters=parameters) if not all(parameter.is_plain for parameter in parameters):
-            return "a function in braces"
+            return Obstacle("a function in braces")
+    return changes(node)
+
+
+def changes(node: n.Node) -> Obstacle | None:
+    """A part of an expression that changes a value, such as an assignment or a call of `push`; None for others."""
+    match node:
+        case n.Assignment() | n.Update() | n.Prefix(operator="delete"):
+            return Obstacle("an assignment")
+        case n.Call(callee=n.Member(object=n.Name(name="registry"))):
+            return None
+        case n.Call(callee=n.Member(name=name) | n.Index(index=n.Text(value=name))):
+            written = "list.toSorted()" if name == "sort" and node.optional else CHANGING.get(name)
+            if written is not None or SETTER.fullmatch(name):
+                return Obstacle(f"`{name}`, which changes a value,", f"write `{written}`." if written else COMPUTED)
     return None
 
 

@@ -17,6 +17,7 @@ from koi_lang.compiler import nodes as n
 from koi_lang.compiler.build import RESERVED
 from koi_lang.compiler.operators import LAZY
 from koi_lang.compiler.parser import parse_expression
+from koi_lang.compiler.templates import COMPUTED, changes
 from koi_lang.compiler.walk import everything
 from koi_lang.diagnostics import nearest
 from koi_lang.errors import ExpressionError, UnreadableExpressionError
@@ -302,6 +303,11 @@ class _Evaluator:
 
     @_value.register
     def _call(self, node: n.Call) -> Any:
+        change = None if isinstance(node.callee, n.Member) and node.callee.name in CALLING else changes(node)
+        if change is not None:
+            help = IN_CODE if change.help == COMPUTED else f"W{change.help[1:]}"
+            message = f"`{self._text_of(node.callee)}` cannot be called here: it changes a value"
+            raise ExpressionError(message, help=help)
         match node.callee:
             case n.Name(name=name) if name in FUNCTIONS and name not in self.names:
                 values = self._values(node.arguments)

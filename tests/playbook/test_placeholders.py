@@ -52,6 +52,17 @@ def test_the_system_text_is_the_same_for_all_payloads(play: Player, payload: Any
     assert request.messages[1].text.startswith('What stands in the playbook for: {"⟨args.words * 2⟩":')
 
 
+@pytest.mark.parametrize("call", ["sort()", "sort((a, b) => a - b)", "toReversed()", "push(9)", "reverse()"])
+def test_a_hole_changes_neither_the_payload_nor_the_state(play: Player, call: str) -> None:
+    """A list is sorted as a copy; what changes a list stays text."""
+    program = solo("execute", playbook=f"Say {{{{args.xs.{call}}}}} and {{{{args.xs}}}}.")
+    payload = {"xs": [3, 1, 2]}
+
+    play(program, [done()], payload=payload)
+
+    assert {"xs": [3, 1, 2]} == payload
+
+
 @pytest.mark.parametrize("indentation", ["", "    ", "\t"])
 def test_a_playbook_means_the_same_wherever_it_stands(play: Player, indentation: str) -> None:
     """The indentation of its place in the program is not told; what is further in stays so."""

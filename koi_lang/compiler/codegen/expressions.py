@@ -432,6 +432,12 @@ def key_of(node: n.Member | n.Index, e: Emitter) -> ast.expr:
     return expression(node.index, e)
 
 
+def _method_key(callee: n.Member | n.Index, e: Emitter) -> ast.expr:
+    """The key of a call; a text sorts a copy, since it is made again before each request."""
+    name = callee.name if isinstance(callee, n.Member) else getattr(callee.index, "value", None)
+    return py.constant("toSorted", e.at(callee.span)) if e.lenient and name == "sort" else key_of(callee, e)
+
+
 def is_key_harmless(node: n.Member | n.Index, e: Emitter) -> bool:
     """Whether evaluating the key of a member access in vain has no effect."""
     return isinstance(node, n.Member) or is_harmless(node.index, e)
@@ -519,9 +525,10 @@ def _call(node: n.Call, e: Emitter, guards: Guards, awaited: bool) -> ast.expr:
     ):
         owner, arguments = _base(callee.object, False, e, guards), items(node.arguments, e)
         known = emit_method(node, e, owner, arguments, at)
-        return known or py.helper("apply_member" if awaited else "invoke", [owner, key_of(callee, e), *arguments], at)
+        target = [owner, _method_key(callee, e)]
+        return known or py.helper("apply_member" if awaited else "invoke", [*target, *arguments], at)
     if isinstance(callee, (n.Member, n.Index)) and not node.optional:
-        target = [_base(callee.object, callee.optional, e, guards), key_of(callee, e)]
+        target = [_base(callee.object, callee.optional, e, guards), _method_key(callee, e)]
         return py.helper("apply_member" if awaited else "invoke", [*target, *items(node.arguments, e)], at)
     if (variable := find_called_function(node, e)) is not None:
         return py.call(read_variable(variable, e, at), items(node.arguments, e), at)

@@ -16,7 +16,7 @@ from koi_lang.compiler.rules.program import AnalysedProgram, Use, texts_of
 from koi_lang.compiler.rules.scopes import ROOTS, PlaceholderScope, in_handler, in_prompt
 from koi_lang.compiler.rules.table import Report, rule
 from koi_lang.compiler.scope import GLOBALS, RUN_NAMES
-from koi_lang.compiler.templates import Placeholder, free_names, parts, payload_parts
+from koi_lang.compiler.templates import COMPUTED, Placeholder, free_names, parts, payload_parts
 from koi_lang.compiler.walk import everything
 from koi_lang.diagnostics import SLIP_IN_FOUR, LabeledSpan, nearest
 from koi_lang.source import Source, Span
@@ -27,7 +27,6 @@ FILTERS = {
     "upper": ".toUpperCase()", "lower": ".toLowerCase()", "trim": ".trim()", "length": ".length", "join": '.join(", ")',
     "first": "[0]", "last": ".at(-1)", "default": ' ?? "…"', "capitalize": "…", "string": "",
 }  # fmt: skip
-COMPUTED = "compute it in code, and pass it on in the payload."
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +92,8 @@ def unknown_placeholder(file: Analysis, report: Report) -> None:
 
     In the texts of playbooks and prompts there are `args`, the payload; `state`; `agentName`; `userMessage`; the
     parameters of the handler or prompt; `JSON` and `Math`. Anything else the model reads as written, braces included,
-    and so it does where the braces hold `await`, an assignment or a function in braces.
+    and so it does where the braces hold `await`, an assignment, a function in braces or a call that changes a value,
+    such as `push`. A text is made again before each request, so it must change nothing; `sort` sorts a copy.
 
     Wrong:
 
@@ -106,11 +106,12 @@ def unknown_placeholder(file: Analysis, report: Report) -> None:
     for filled in report.program.for_file(_find_placeholders, file):
         hole = filled.hole
         name = next((root.name for root in hole.roots() if root.name not in filled.scope.roots), None)
-        if not hole.braces or (name is None and hole.obstacle is None):
+        obstacle = hole.obstacle if name is None else None
+        if obstacle is None and (name is None or not hole.braces):
             continue
-        reason = f"{hole.obstacle} has no place in a text" if name is None else f"nothing here is called `{name}`"
+        reason = f"{obstacle.what} has no place in a text" if obstacle else f"nothing here is called `{name}`"
         piped = PIPE.search(hole.source) if name is not None else None
-        help, meant = (COMPUTED, None) if name is None else _root_help(name, filled)
+        help, meant = (obstacle.help if obstacle else COMPUTED, None) if name is None else _root_help(name, filled)
         if piped is not None and piped[2] == name:
             written = FILTERS.get(piped[2], "…")
             help, meant = f"Koi has no filters: write `{{{{{piped[1]}{written}}}}}`.", None
@@ -134,7 +135,7 @@ def broken_directive(file: Analysis, report: Report) -> None:
     """A directive in the template of a `compose` prompt cannot be read.
 
     Each directive stands on a line of its own: `@let name = value`, `@if (condition) {`, `} @else {`, and a `}` for
-    every `@if`.
+    every `@if`. It is read again before each request, so its expressions change nothing.
 
     Wrong:
 
