@@ -14,7 +14,7 @@ from functools import singledispatchmethod
 from typing import Any
 
 from koi_lang.compiler import nodes as n
-from koi_lang.compiler.build import RESERVED
+from koi_lang.compiler.build import MIXED_OPERATORS, RESERVED
 from koi_lang.compiler.operators import LAZY
 from koi_lang.compiler.parser import parse_expression
 from koi_lang.compiler.templates import COMPUTED, changes
@@ -99,6 +99,8 @@ def evaluate(text: str, names: Mapping[str, Any], rules: ExpressionRules = Expre
         if expression is None:
             form = PYTHON_FORMAT.fullmatch(spelled)
             help = None if form is None else f"Write `({form[1].strip()}).toFixed({form[2] or 0})`."
+            if problem is not None and problem.code == MIXED_OPERATORS:
+                help = f"W{(problem.help or '')[1:]}"
             message = f"`{spelled}` is no expression: {problem.message if problem else ''}"
             raise UnreadableExpressionError(message, help=help)
         if rules is ExpressionRules.EARLIER:

@@ -163,6 +163,8 @@ def test_what_is_refused(text: str) -> None:
         ("Math.max(...n)", "`n` is no list, but a number", None),
         ("state.count = 1", "an assignment is not computed here", "Write the new value alone, or use `update_state`."),
         ("[n].map(({ x }) => x)", "`{ x }` does not fit a value that is a number", None),
+        ("-n ** 2", "`-` stands before `**` without parentheses", "Write `(-n) ** 2`, or `-(n ** 2)`."),
+        ("n ?? half || 1", "`??` and `||` stand together", "Write `(a ?? b) || c`, or `a ?? (b || c)`."),
         ("n:.2f", "`n:.2f` is no expression", "Write `(n).toFixed(2)`."),
     ],
 )

@@ -2,14 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
+from itertools import pairwise
 from typing import Any, Literal, NamedTuple
 
 from lark import Token
 
 from koi_lang.compiler import nodes as n
 from koi_lang.compiler.build.annotations import Annotations
-from koi_lang.compiler.build.helpers import RESERVED, BuildError, Children, cover, name_of, only, span_between, span_of
+from koi_lang.compiler.build.helpers import (
+    MIXED_OPERATORS,
+    RESERVED,
+    BuildError,
+    Children,
+    cover,
+    name_of,
+    only,
+    span_between,
+    span_of,
+)
 from koi_lang.compiler.literals import duration_s, number, text_of_string, text_of_triple, unescape
 from koi_lang.compiler.operators import operation
 from koi_lang.compiler.patterns import CoverError, ParameterList, parameters_of, pattern_of, target_of
@@ -253,8 +265,6 @@ class Expressions(Annotations):
 
     def operation(self, children: Children) -> n.Expression:
         """Operands with operators of one rank between them; `instanceof` may be in capitals."""
-        if not isinstance(children[-1], Cast):
-            return operation(children[::2], [token.lower() for token in children[1::2]])
         flat, casts = list[Any](), dict[int, int]()
         for child in children:
             if isinstance(child, Cast):
@@ -262,7 +272,9 @@ class Expressions(Annotations):
                 flat += child.following
             else:
                 flat.append(child)
-        return operation(flat[::2], [token.lower() for token in flat[1::2]], casts)
+        operands, operators = flat[::2], [token.lower() for token in flat[1::2]]
+        _require_parentheses(operands, operators)
+        return operation(operands, operators, casts)
 
     def cast(self, children: Children) -> Cast:
         """`as type`, with the operators and operands behind it. Raises BuildError for `as let`."""
@@ -486,6 +498,38 @@ class Expressions(Annotations):
     def rest_element(self, children: Children) -> n.Element:
         """`...name`, which takes what is left."""
         return n.Element(cover(children), n.Binding(span_of(children[1]), str(children[1])), rest=True)
+
+
+def _require_parentheses(operands: Sequence[n.Expression], operators: Sequence[str]) -> None:
+    """Raise BuildError for operators that JavaScript takes beside each other with parentheses only."""
+    for at, operand in enumerate(operands[:-1]):
+        if operators[at] == "**" and isinstance(operand, (n.Prefix, n.Await)):
+            mark = operand.operator if isinstance(operand, n.Prefix) else "await"
+            sign = mark if len(mark) == 1 else f"{mark} "
+            span = Span(operand.span.start, operands[at + 1].span.end)
+            base, power = _spelt(getattr(operand, "operand", None)) or "a", _spelt(operands[at + 1]) or "b"
+            help = f"write `({sign}{base}) ** {power}`, or `{sign}({base} ** {power})`."
+            raise BuildError(span, f"`{mark}` stands before `**` without parentheses", help, MIXED_OPERATORS)
+    choices = [(at, mark) for at, mark in enumerate(operators) if mark in ("??", "||", "&&")]
+    for (_, first), (at, second) in pairwise(choices):
+        if first != second and "??" in (first, second):
+            help = f"write `(a {first} b) {second} c`, or `a {first} (b {second} c)`."
+            span = Span(operands[0].span.start, operands[at + 1].span.end)
+            raise BuildError(
+                span, f"`{first}` and `{second}` stand together without parentheses", help, MIXED_OPERATORS
+            )
+
+
+def _spelt(node: n.Expression | None) -> str | None:
+    """A short value as it is written: a number, a name or a path."""
+    match node:
+        case n.Literal(value=int() | float() as value):
+            return str(value)
+        case n.Name(name=name):
+            return name
+        case n.Member(object=holder, name=name, optional=False) if (before := _spelt(holder)) is not None:
+            return f"{before}.{name}"
+    return None
 
 
 def _body(body: n.Block | n.Expression) -> n.Block | n.Expression:

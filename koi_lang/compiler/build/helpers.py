@@ -11,6 +11,8 @@ from koi_lang.compiler import nodes as n
 from koi_lang.source import Span
 
 Children = Sequence[Any]
+# The code of operators that need parentheses.
+MIXED_OPERATORS = "E0612"
 
 
 class BuildError(Exception):

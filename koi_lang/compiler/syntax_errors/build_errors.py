@@ -141,6 +141,19 @@ _TEXTS = {
 
             const box = { side: 2, get area() { return this.side ** 2 } }
     """,
+    "E0612": """
+        Operators stand together that need parentheses, as in JavaScript.
+
+        `-a ** 2` might be `(-a) ** 2` or `-(a ** 2)`, and `a ?? b || c` might be `(a ?? b) || c` or `a ?? (b || c)`.
+
+        Wrong:
+
+            const power = -args.x ** 2
+
+        Right:
+
+            const power = -(args.x ** 2)
+    """,
     "E0608": """
         The permission of a skill stands behind functions of it, or there are two.
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from koi_lang.compiler import nodes as n
 from koi_lang.compiler.analysis import Analysis
+from koi_lang.compiler.build import MIXED_OPERATORS
 from koi_lang.compiler.declared_types import resolve_type
 from koi_lang.compiler.parser import parse_expression
 from koi_lang.compiler.rules.program import Use
@@ -14,7 +15,7 @@ from koi_lang.compiler.rules.prose.playbooks import PlaybookText, playbook_texts
 from koi_lang.compiler.rules.prose.words import pattern
 from koi_lang.compiler.rules.scopes import in_handler
 from koi_lang.compiler.rules.table import Report, rule
-from koi_lang.compiler.templates import HOLE, PURE
+from koi_lang.compiler.templates import COMPUTED, HOLE, PURE
 from koi_lang.source import Source, Span
 
 PATH = r"(?P<root>[A-Za-z_]\w*)(?P<path>(?:\??\.[A-Za-z_]\w*|\[\d+\])+)"
@@ -71,12 +72,15 @@ def _unread(text: PlaybookText, roots: frozenset[str]) -> Iterator[tuple[int, in
         inside = (found["braces"] or "").strip("{ ")
         if not any(re.search(rf"\b{root}\b", inside) for root in roots) or inside[0] in "#/>^":
             continue
-        if parse_expression(Source("", inside), Span(0, len(inside)))[0] is None:
+        expression, problem = parse_expression(Source("", inside), Span(0, len(inside)))
+        if expression is None:
             written = CHOICE.sub(r"\2 ? \1 : \3", inside)
             for word, sign in (("or", "||"), ("and", "&&"), ("not", "!")):
                 written = re.sub(rf"\b{word}\b\s*", sign if word == "not" else f"{sign} ", written)
             is_read = parse_expression(Source("", written), Span(0, len(written)))[0] is not None
-            help = f"write `{{{{{written}}}}}`." if is_read else "compute it in code, and pass it on in the payload."
+            help = f"write `{{{{{written}}}}}`." if is_read else COMPUTED
+            if problem is not None and problem.code == MIXED_OPERATORS:
+                help = problem.help or help
             yield *found.span(), help
 
 
