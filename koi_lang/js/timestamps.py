@@ -10,14 +10,20 @@ from koi_lang.js.zones import local_name
 
 _DAYS = ("Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat")
 _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
+_DAY = r"(\d{4}|[+-]\d{6})(?!\d)(?:-(0[1-9]|1[0-2])(?!\d)(?:-(0[1-9]|[12]\d|3[01])(?!\d))?)?"
 _ISO = re.compile(
-    r"(\d{4}|[+-]\d{6})(?:-(\d\d)(?:-(\d\d))?)?(?:T(\d\d):(\d\d)(?::(\d\d)(?:[.,](\d{1,9}))?)?(Z|[+-]\d\d:\d\d)?)?",
-    re.ASCII,
+    rf"(?!-000000){_DAY}(?:T(?P<hour>[01]\d|2[0-3]|24(?!:\d*[1-9]|:00:\d*[1-9]|:00:00\.\d*[1-9])):(?P<minute>[0-5]\d)"
+    r"(?::(?P<second>[0-5]\d)(?:\.(?P<fraction>\d+))?)?(?P<zone>Z|[+-](?:[01]\d|2[0-3]):?[0-5]\d)?)?",
+    re.ASCII | re.IGNORECASE,
 )
-_TIME = re.compile(r"(\d{1,2}):(\d{2})(?::(\d{2})(?:\.(\d{1,3})\d*)?)?\s*([ap]m)?", re.IGNORECASE | re.ASCII)
-_SLASHED = re.compile(r"(\d{1,2})[/-](\d{1,2})[/-](\d{4}|\d\d)\b|(\d{4})[/-](\d{1,2})[/-](\d{1,2})", re.ASCII)
-_ZONE = re.compile(r"(?:\b(?:GMT|UTC|Z)\b)?\s*([+-])(\d\d):?(\d\d)\b|\b(?:GMT|UTC|Z)\b", re.IGNORECASE | re.ASCII)
-_LIMITS = ((1, 12), (1, 31), (0, 24), (0, 59), (0, 59))
+_ISO_DAY = re.compile(rf"(?!-000000){_DAY}", re.ASCII)
+# The pieces of a date in words; letters and all signs behind them in ASCII make a word.
+_PIECE = re.compile(r"(?P<number>[0-9]+)|(?P<word>[^\0-@\s]+)|.", re.DOTALL)
+_ZONES = {
+    **dict.fromkeys(("ut", "utc", "z", "gmt"), 0), "est": -5, "edt": -4, "cst": -6, "cdt": -5, "mst": -7, "mdt": -6,
+    "pst": -8, "pdt": -7,
+}  # fmt: skip
+_MAX_DIGITS = 9  # of a number; more of them count for nothing
 
 
 def iso(ms: int) -> str:
@@ -55,76 +61,172 @@ def _year(year: int) -> str:
 
 
 def parse(text: str) -> int | float:
-    """A date in ISO form, or as it is written in English, to milliseconds; NaN when it is neither."""
-    found = _ISO.fullmatch(text.strip())
-    if found:
-        return _from_iso(found)
-    return _from_words(text)
+    """A date in ISO form, or as it is written in English, to milliseconds; NaN when it is neither.
 
-
-def _from_iso(found: re.Match[str]) -> int | float:
-    year, month, day, hour, minute, second, fraction, zone = found.groups()
-    numbers = [int(month or 1), int(day or 1), int(hour or 0), int(minute or 0), int(second or 0)]
-    in_range = all(low <= n <= high for n, (low, high) in zip(numbers, _LIMITS, strict=True))
-    if year == "-000000" or not in_range or (numbers[2] == 24 and any(numbers[3:])):
-        return NAN
-    numbers[0] -= 1
-    ms = join([int(year), *numbers, int((fraction or "0").ljust(3, "0")[:3])])
-    if hour is None or zone == "Z":
-        return clip(ms)
-    return clip(to_utc(ms) if zone is None else ms - _minutes(zone[0], zone[1:3], zone[4:6]) * 60_000)
-
-
-def _minutes(sign: str, hours: str, minutes: str) -> int:
-    return (int(hours) * 60 + int(minutes)) * (-1 if sign == "-" else 1)
-
-
-def _from_words(text: str) -> int | float:
-    """`March 7, 2024 10:00 PM GMT+0100`, `7 Mar 2024`, `3/7/2024`: the local time zone unless one is named."""
-    text = re.sub(r"\([^)]*\)", " ", text)
-    moment = _TIME.search(text)
-    hours = _hours(moment)
-    rest = _TIME.sub(" ", text, count=1)
-    day = _SLASHED.search(rest)
-    zone = None if day else _ZONE.search(rest)
-    date = _read_slashed(day) if day else _read_worded(_ZONE.sub(" ", rest, count=1))
-    if date is None or hours is None:
-        return NAN
-    zone = zone or (_ZONE.search(_SLASHED.sub(" ", rest)) if day else None)
-    ms = join([*date, *hours])
-    if zone is None:
+    What the standard leaves open goes by the rules of Node: `Jan 5 2024 10:00 EST`, `2024.01.05`, `05-Jan-2024`.
+    """
+    found = _ISO.fullmatch(text)
+    if found is None:
+        day = _ISO_DAY.match(text)
+        if day is not None and text[day.end() : day.end() + 1] in ("T", "t"):
+            return NAN
+        reader = _WordedDate(text, day)
+        return reader.milliseconds() if reader.can_read() else NAN
+    parts = [int(found[1]), int(found[2] or 1) - 1, int(found[3] or 1)]
+    clock_parts = [int(found[part] or 0) for part in ("hour", "minute", "second")]
+    ms = join([*parts, *clock_parts, _fraction_ms(found["fraction"] or "0")])
+    zone = found["zone"] or ("" if found["hour"] else "Z")
+    if not zone:
         return clip(to_utc(ms))
-    return clip(ms - (_minutes(zone[1], zone[2], zone[3]) * 60_000 if zone[1] else 0))
+    minutes = 0 if zone in "Zz" else int(zone[1:3]) * 60 + int(zone[-2:])
+    return clip(ms - minutes * (-60_000 if zone[0] == "-" else 60_000))
 
 
-def _hours(moment: re.Match[str] | None) -> list[int] | None:
-    if moment is None:
-        return [0, 0, 0, 0]
-    hour = int(moment[1])
-    minute = int(moment[2])
-    second = int(moment[3] or 0)
-    half = (moment[5] or "").lower()
-    if hour > (12 if half else 24) or minute > 59 or second > 59:
-        return None
-    hour = hour % 12 + (12 if half == "pm" else 0) if half else hour
-    return [hour, minute, second, int((moment[4] or "0").ljust(3, "0"))]
+def _fraction_ms(digits: str) -> int:
+    """The digits behind the dot of seconds, of which three count."""
+    return int(digits.ljust(3, "0")[:3])
 
 
-def _read_slashed(day: re.Match[str]) -> list[int] | None:
-    month, date, year = (day[1], day[2], day[3]) if day[1] else (day[5], day[6], day[4])
-    full = int(year) + (0 if len(year) > 2 else 2000 if int(year) < 50 else 1900)
-    return [full, int(month) - 1, int(date)] if 1 <= int(month) <= 12 and 1 <= int(date) <= 31 else None
+class _WordedDate:
+    """A date that is not in ISO form: numbers in turn, around names of months and zones, in the order of their coming.
+
+    Attributes:
+        day: up to three numbers that are no part of a time.
+        time: hour, minute, second and millisecond, as far as they have been read.
+        zone: sign, hours and minutes of the difference to UTC; minutes that are still to come are None.
+    """
+
+    def __init__(self, text: str, begun: re.Match[str] | None) -> None:
+        """`begun`: the date in ISO form that the text begins with."""
+        self.day = [int(part) for part in begun.groups() if part is not None] if begun else []
+        rest = text[begun.end() :] if begun else text
+        rest = rest.removeprefix("-") if len(self.day) in (1, 2) else rest
+        self._pieces = list(_PIECE.finditer(_without_comments(rest)))
+        self.time: list[int] = []
+        self.zone: tuple[int, int, int | None] | None = None
+        self.month: int | None = None
+        self.half_day: int | None = None
+        self._has_number = begun is not None
+        self._at = 0
+
+    def can_read(self) -> bool:
+        """Read all pieces; whether each has a place in a date."""
+        while self._at < len(self._pieces):
+            piece = self._pieces[self._at]
+            self._at += 1
+            if piece["number"] is not None:
+                fits = self._number(_value(piece[0]))
+            elif piece["word"] is not None:
+                fits = self._word(piece["word"].lower())
+            elif piece[0] in "+-" and (self.time or (self.zone is not None and self.zone[1:] == (0, 0))):
+                fits = self._offset(-1 if piece[0] == "-" else 1)
+            else:
+                fits = piece[0] not in ("+", "-", ")") or not self._has_number
+            if not fits:
+                return False
+        return True
+
+    def milliseconds(self) -> int | float:
+        """The moment that was read; NaN where a part is out of its range. Without a zone it is in the local one."""
+        date = self._date()
+        hour, *others = [*self.time, 0, 0, 0, 0][:4]
+        if date is None or (self.half_day is not None and hour > 12):
+            return NAN
+        hour = hour if self.half_day is None else hour % 12 + self.half_day
+        is_time = hour < 24 and others[0] < 60 and others[1] < 60 and others[2] < 1000
+        if not is_time and (hour != 24 or any(others)):
+            return NAN
+        ms = join([*date, hour, *others])
+        if self.zone is None:
+            return clip(to_utc(ms))
+        return clip(ms - self.zone[0] * (self.zone[1] * 60 + (self.zone[2] or 0)) * 60_000)
+
+    def _next(self) -> str:
+        return self._pieces[self._at][0] if self._at < len(self._pieces) else ""
+
+    def _skip(self, mark: str) -> bool:
+        is_there = self._next() == mark
+        self._at += is_there
+        return is_there
+
+    def _number(self, value: int) -> bool:
+        self._has_number = True
+        if self._skip(":"):
+            if self._skip(":"):
+                return not self.time and self._add_time(value, 0)
+            return self._add_time(value) and (self._skip(".") or True)
+        is_second = len(self.time) in (1, 2) and value < 60
+        is_time = is_second or (len(self.time) == 3 and value < 1000)
+        if self._skip(".") and is_time:
+            fraction = self._next()
+            self._at += 1
+            return fraction.isdecimal() and self._add_time(value, _fraction_ms(fraction), is_last=True)
+        if self.zone is not None and self.zone[2] is None and value < 60:
+            self.zone = (*self.zone[:2], value)
+            return True
+        if is_time:
+            follows = self._next().lower()
+            return self._add_time(value, is_last=True) and (follows in ("", "z", "+", "-") or follows.isspace())
+        self.day.append(value)
+        self._skip("-")
+        return len(self.day) <= 3
+
+    def _add_time(self, *values: int, is_last: bool = False) -> bool:
+        """Add parts of the time; behind the last one the others are 0. False for more parts than there are."""
+        self.time += values
+        if is_last:
+            self.time = [*self.time, 0, 0, 0][:4]
+        return len(self.time) <= 4
+
+    def _word(self, word: str) -> bool:
+        if word in ("am", "pm") and self.time:
+            self.half_day = 12 if word == "pm" else 0
+        elif word[:3].title() in _MONTHS:
+            self.month = _MONTHS.index(word[:3].title())
+            self._skip("-")
+        elif word in _ZONES and self._has_number:
+            self.zone = (-1 if _ZONES[word] < 0 else 1, abs(_ZONES[word]), 0)
+        else:  # other words stand before all numbers
+            return not self._has_number and not self._next().isdecimal()
+        return True
+
+    def _offset(self, sign: int) -> bool:
+        digits = self._next() if self._next().isdecimal() else ""
+        self._at += bool(digits)
+        self._has_number = True
+        value = _value(digits or "0")
+        if self._next() == ":":
+            self.zone = (sign, value, None)
+        elif len(digits) in (1, 2):
+            self.zone = (sign, value, 0)
+        else:
+            self.zone = (sign, value // 100, value % 100)
+        return self._next() == ":" or 1 <= len(digits) <= 4
+
+    def _date(self) -> list[int] | None:
+        """Year, month from 0 and day; None where one of them is none."""
+        if not self.day:
+            return None
+        numbers = [*self.day, 1, 1][:3]
+        # A number that is no day is a year; else the year is written last, or behind the day.
+        year = numbers.pop(0 if not 1 <= numbers[0] <= 31 else 2 if self.month is None else 1)
+        month = numbers.pop(0) - 1 if self.month is None else self.month
+        date = numbers[0]
+        full = year + (2000 if 0 <= year < 50 else 1900 if 50 <= year < 100 else 0)
+        return [full, month, date] if 0 <= month < 12 and 1 <= date <= 31 else None
 
 
-def _read_worded(text: str) -> list[int] | None:
-    """A month's name with a day and a year around it; names of weekdays are skipped."""
-    words = re.findall(r"[A-Za-z]+|\d+", re.sub(r"(?<=\d)(?:st|nd|rd|th)\b", "", text))
-    names = [word[:3].title() for word in words if word.isalpha()]
-    numbers = [int(word) for word in words if word.isdigit()]
-    months = [_MONTHS.index(name) for name in names if name in _MONTHS]
-    if len(months) != 1 or any(name not in _MONTHS and name not in _DAYS for name in names) or not numbers:
-        return None
-    day, year = (
-        (numbers[0], numbers[1]) if len(numbers) > 1 else (1, numbers[0]) if numbers[0] > 31 else (numbers[0], 2001)
-    )
-    return [year, months[0], day] if 1 <= day <= 31 else None
+def _value(digits: str) -> int:
+    return int(digits.lstrip("0")[:_MAX_DIGITS] or "0")
+
+
+def _without_comments(text: str) -> str:
+    """A text with a comma for what stands in parentheses; one that is never closed takes the rest."""
+    kept, depth = list[str](), 0
+    for character in text:
+        depth += (character == "(") - (character == ")" and depth > 0)
+        if depth == 0:
+            kept.append("," if character == ")" and kept[-1:] == ["("] else character)
+        elif depth == 1 and character == "(":
+            kept.append("(")
+    return "".join(kept)

@@ -630,7 +630,8 @@ LEAVES = {
     "map": "new Map();new Map([['k', 1]]);new Map([[1, 'one'], ['1', 2]])",
     "set": "new Set();new Set([1, 2]);new Set(['a', 1, 'a'])",
     "date": "new Date(0);new Date(1709805600000);new Date(NaN)",
-    "datetext": "'2024-02-29';'2024-03-07T10:00:00Z';'1999-12-31T23:59:59.999Z';'x'",
+    "datetext": "'2024-02-29';'2024-03-07T10:00:00Z';'1999-12-31T23:59:59.999Z';'x';'2024-01-05T10';"
+    "'05-Jan-2024 10:00 EST';'2024.1.5 3:04:05.6 pm'",
     "error": "new Error('own')",
     "regex": "/a/;/[a-c]+/g;/\\d+/;/(\\w)(\\w)/;/\\s*,\\s*/g;/^[A-Z]/;/x|1/gi;/(?<first>\\w)/",
     "globalregex": "/[a-z]/g;/\\d/g;/(\\w)\\w/g",
