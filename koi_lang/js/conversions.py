@@ -61,6 +61,14 @@ def number(value: Value) -> int | float:
     return NAN if value is undefined else number(primitive(value, "number"))
 
 
+def rounded(n: int | float) -> int | float:
+    """A number as the double that is nearest to it; what cannot be one is noted, once a run."""
+    if type(n) is not int or MIN_EXACT <= n <= MAX_EXACT:
+        return n
+    note_rounding(n)
+    return to_compact(double(n))
+
+
 def integer(value: Value, default: int = 0) -> int:
     """A value to a whole number for use as a position; undefined gives the default, NaN 0, infinities ±2**53."""
     if type(value) is int:

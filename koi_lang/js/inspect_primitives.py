@@ -8,9 +8,9 @@ from inspect import iscoroutinefunction
 
 from koi_lang.js.accessors import Accessor
 from koi_lang.js.calling import function_name
+from koi_lang.js.conversions import text
 from koi_lang.js.dates import DateValue
 from koi_lang.js.method_tables import Constructor
-from koi_lang.js.number_format import number_text
 from koi_lang.js.regexes import RegExpValue
 from koi_lang.js.tagged_json import type_name
 from koi_lang.js.undefined import Value, undefined
@@ -57,7 +57,7 @@ def string_text(text: str, room: int, margin: int) -> str:
 
 def number_leaf(n: int | float) -> str:
     """A number, with the sign of -0."""
-    return "-0" if n == 0 and math.copysign(1, n) < 0 else number_text(n)
+    return "-0" if n == 0 and math.copysign(1, n) < 0 else text(n)
 
 
 def leaf(value: Value) -> str | None:

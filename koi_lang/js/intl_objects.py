@@ -13,12 +13,11 @@ from decimal import ROUND_HALF_UP, Context, Decimal
 from typing import ClassVar
 from unicodedata import category
 
-from koi_lang.js.conversions import number
+from koi_lang.js.conversions import number, rounded
 from koi_lang.js.dates import DATE, DateValue
 from koi_lang.js.errors import RangeErrorValue, TypeErrorValue
 from koi_lang.js.intl_dates import FIELDS, form_of, read_options, require_american
 from koi_lang.js.method_tables import Constructor, holder
-from koi_lang.js.number_format import fit
 from koi_lang.js.undefined import Value, undefined
 
 KNOWN: Mapping[str, tuple[str, ...]] = {
@@ -117,13 +116,10 @@ class NumberForm:
         suffix = ""
         is_zero = False
         if math.isfinite(n):
-            rounded_number = fit(n) if type(n) is int else n
-            value = EXACT.multiply(
-                abs(Decimal(repr(rounded_number))), 100 if self.options.get("style") == "percent" else 1
-            )
-            rounded, exponent = self._scale(value)
-            is_zero = not rounded
-            digits = self._group(rounded)
+            value = EXACT.multiply(abs(Decimal(repr(rounded(n)))), 100 if self.options.get("style") == "percent" else 1)
+            scaled, exponent = self._scale(value)
+            is_zero = not scaled
+            digits = self._group(scaled)
             notation = self.options.get("notation", "standard")
             compact = COMPACT[self.options.get("compactDisplay", "short")]
             suffix = {"standard": "", "compact": compact[min(exponent // 3, 4)]}.get(notation, f"E{exponent}")

@@ -13,7 +13,7 @@ from koi_lang.js.calling import apply, apply_to
 from koi_lang.js.conversions import integer, text
 from koi_lang.js.errors import SyntaxErrorValue, TypeErrorValue
 from koi_lang.js.method_tables import MethodTable, namespace
-from koi_lang.js.number_format import number_text, to_compact
+from koi_lang.js.number_format import to_compact
 from koi_lang.js.own_properties import is_array, is_record, own_entries
 from koi_lang.js.properties import get
 from koi_lang.js.undefined import Value, undefined
@@ -116,7 +116,7 @@ def _simple(value: Value) -> str | None:
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, int | float):
-        return number_text(value) if isinstance(value, int) or math.isfinite(value) else "null"
+        return text(value) if isinstance(value, int) or math.isfinite(value) else "null"
     return None
 
 

@@ -6,7 +6,7 @@ import math
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from koi_lang.js.conversions import integer, is_number, number, text, truth
+from koi_lang.js.conversions import integer, is_number, number, rounded, text, truth
 from koi_lang.js.errors import RangeErrorValue
 from koi_lang.js.method_tables import Constructor, MethodTable
 from koi_lang.js.number_format import (
@@ -15,8 +15,6 @@ from koi_lang.js.number_format import (
     NAN,
     double,
     exponential,
-    fit,
-    number_text,
     parse_float,
     parse_int,
     radix_text,
@@ -41,7 +39,7 @@ def _finite(n: Value) -> bool:
 
 def _round_shifted(n: int | float, shift: int) -> int:
     """|n| times 10**shift to the nearest integer, halves upward, exactly."""
-    top, bottom = abs(fit(n) if type(n) is int else n).as_integer_ratio()
+    top, bottom = abs(rounded(n)).as_integer_ratio()
     top, bottom = (top * 10**shift, bottom) if shift >= 0 else (top, bottom * 10**-shift)
     return (2 * top + bottom) // (2 * bottom)
 
@@ -63,7 +61,7 @@ def _format_fixed(n: int | float, places: int) -> str:
 def _to_fixed(n: Value, digits: Value = 0) -> str:
     places = _digits(digits, 0, "toFixed")
     if not _finite(n) or abs(n) >= 1e21:
-        return number_text(n)
+        return text(n)
     return ("-" if n < 0 and (_round_shifted(n, places) or n) else "") + _format_fixed(n, places)
 
 
@@ -85,7 +83,7 @@ def _leading_digits(n: int | float, count: int) -> tuple[str, int]:
 @METHODS.add_as("toPrecision")
 def _to_precision(n: Value, digits: Value = undefined) -> str:
     if digits is undefined or not _finite(n):
-        return number_text(n)
+        return text(n)
     count = _digits(digits, 1, "toPrecision")
     text_digits, exponent = _leading_digits(n, count)
     sign = "-" if n < 0 else ""
@@ -100,7 +98,7 @@ def _to_precision(n: Value, digits: Value = undefined) -> str:
 @METHODS.add_as("toExponential")
 def _to_exponential(n: Value, digits: Value = undefined) -> str:
     if not _finite(n):
-        return number_text(n)
+        return text(n)
     sign = "-" if n < 0 else ""
     if digits is not undefined:
         return sign + exponential(*_leading_digits(n, _digits(digits, 0, "toExponential") + 1))
@@ -117,7 +115,7 @@ def _to_string(n: Value, radix: Value = undefined) -> str:
     base = integer(radix, 10)
     if not 2 <= base <= 36:
         raise RangeErrorValue("toString() radix argument must be between 2 and 36")
-    return number_text(n) if base == 10 or not _finite(n) else radix_text(n, base)
+    return text(n) if base == 10 or not _finite(n) else radix_text(rounded(n), base)
 
 
 @METHODS.add_as("toLocaleString")

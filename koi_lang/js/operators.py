@@ -7,7 +7,7 @@ from functools import reduce
 
 from koi_lang.js.calling import describe
 from koi_lang.js.comparison import equal, greater, greater_equal, less, less_equal, same
-from koi_lang.js.conversions import number, primitive, template, text, to_int32, truth
+from koi_lang.js.conversions import number, primitive, rounded, template, text, to_int32, truth
 from koi_lang.js.environment import note_rounding
 from koi_lang.js.errors import TypeErrorValue
 from koi_lang.js.method_tables import Constructor
@@ -53,11 +53,6 @@ def _round_result(result: int, *operands: int) -> int | float:
     return to_compact(double(result))
 
 
-def _round(n: int | float) -> int | float:
-    """A number as the double that is nearest to it."""
-    return n if type(n) is not int or MIN_EXACT <= n <= MAX_EXACT else _round_result(n, n)
-
-
 def subtract(a: Value, b: Value) -> int | float:
     """`a - b`."""
     if type(a) is int is type(b):
@@ -95,7 +90,7 @@ def remainder(a: Value, b: Value) -> int | float:
     """`a % b`, with the sign of `a`."""
     if type(a) is int is type(b) and 0 <= a <= MAX_EXACT >= b > 0:
         return a % b
-    a, b = _round(number(a)), _round(number(b))
+    a, b = rounded(number(a)), rounded(number(b))
     if b == 0 or a != a or b != b or math.isinf(a):
         return NAN
     if type(a) is int and type(b) is int and a >= 0:

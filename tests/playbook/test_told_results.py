@@ -120,6 +120,36 @@ agent Main : Clerk {
     assert [f"`{id}` is beyond 2 ** 53"] == [line.split(",")[0] for line in rounded.logged]
 
 
+@pytest.mark.parametrize(
+    "way",
+    [
+        "JSON.stringify(args)",
+        "args.id.toString()",
+        "args.id.toFixed(0)",
+        "args.id.toLocaleString()",
+        "[args.id].join()",
+        "console.log(args.id)",
+        "console.log([{ id: args.id }])",
+        "console.table([args])",
+        "console.log('%d', args.id)",
+        "args.id.toPrecision(20)",
+        "args.id.toString(36)",
+        "args.id.toExponential()",
+        "encodeURIComponent(args.id)",
+        "new Intl.NumberFormat().format(args.id)",
+        "({ [args.id]: 1 })",
+        "new URLSearchParams(args).toString()",
+    ],
+)
+def test_every_way_out_tells_that_a_number_is_rounded(play: Player, way: str) -> None:
+    """What is printed, or leaves as a text, is no longer the number that came."""
+    id = 725653563933458433
+    source = f"role Clerk {{ can execute }}\nagent Main : Clerk {{ on go(args: Json) {{ return {way} }} }}"
+    (played,) = play.each(source, [], [("Main.go", {"id": id})])
+
+    assert [f"`{id}` is beyond 2 ** 53"] == [line.split(",")[0] for line in played.logged]
+
+
 @PROVIDERS
 @pytest.mark.parametrize("transport", ["text", "tools"])
 def test_an_answer_that_is_cut_at_its_limit_says_so(play: Player, provider: str, transport: str) -> None:
