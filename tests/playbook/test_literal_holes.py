@@ -95,6 +95,15 @@ def test_backslashes(written: str, filled: str) -> None:
         ("${if (args.list) 1}", "is no expression"),
         ("${let x = args.list}", "is no expression"),
         ("{{ 'x' if not args.list }}", "is no expression"),
+        ("${not args.list} of it", "is no expression"),
+        ("{{not args.list}}", "is no expression"),
+        ("${len args.list}", "is no expression"),
+        ("${True and args.list}", "is no expression"),
+        ("${None if args.list else 1}", "is no expression"),
+        ("${for x in args.list}", "is no expression"),
+        ("${lambda: args.list}", "is no expression"),
+        ("${f'{args.list}' + args.list}", "is no expression"),
+        ("${?args.list}", "is no expression"),
         ("${args.list.map(x => { return x })}", "one expression behind its arrow"),
         ("${state.n:.2f}", "is no expression"),
         ("`code` and ${args.missing}", "`args` has no `missing`"),
@@ -112,10 +121,17 @@ def test_what_cannot_be_computed_is_told(written: str, message: str) -> None:
     assert message in f"{raised.value.message}. {raised.value.help}"
 
 
+def test_a_result_before_the_first_action_is_told() -> None:
+    """The message names what is missing."""
+    with pytest.raises(AgentError, match="no action before it gave a `previousResult`"):
+        require_results(scope(n=3), {"message": "${previousResult}"})
+
+
 @pytest.mark.parametrize(
     "written",
     [
         "${HOME}/${1} ${OUT:-args} ${#args[@]} ${FILE%.*} $(date)",
+        "${NAME:-args.n} ${NAME%.args} ${NAME:0:args} ${NAME?args} ${NAME^^args}",
         "${total} and {{total}}",
         "${total + 1} ${foo(1)}",
         '${1 + 1} ${"a"} ${60 * 60} ${Math.max(1, 2)} ${new Date().toISOString()} ${Date.now()}',

@@ -40,9 +40,11 @@ NAME = re.compile(r"(?<![\w$])(?<!(?<!\.\.)\.)(?!\d)[\w$]+")
 LINK = re.compile(r"\.?([\w$-]+)|\[(\d+)\]")
 PLAIN_PATH = re.compile(r"[A-Za-z_$][\w$]*(?:\.[A-Za-z_$][\w$]*|\[\d+\])*")
 TEXTS = re.compile(r""""(?:\\.|[^"\\])*"|'(?:\\.|[^'\\])*'""")
-# Signs that an expression begins with, and words of code that is more than one expression.
-BEGINNINGS = frozenset("\"'`([{.~!+-/")
-WORDS = frozenset("async await const delete function if let new return throw typeof var void yield".split())
+# What shells have behind a name, `${OUT:-args}`, `${file%.args}`, `${text:0:3}`; steps of templates, and keys.
+OTHER_CODE = re.compile(
+    r"\$\{\w+(?:\[[@*\w$-]+\])?(?::?[-=+?]|:\s?[-\d(]|[#%/^,@])"
+    r"|\{\{\s*(?:(?:range|with|template|include|define|block|partial)\s|[\w\"']+\s*:)"
+)
 # Text for people and models, nested actions and conditions keep their holes: they are resolved when their turn comes.
 KEPT = frozenset({"condition", "instruction", "options", "actions", "then", "else", "otherwise"})
 SILENT = frozenset({"print", "log", "format"})
@@ -354,7 +356,8 @@ class ActionScope:
         if root is not None and root[0] in names:
             return True
         if isinstance(cause, ExpressionError) and not cause.is_readable:
-            return _is_object(hole) or (spelled[0] in BEGINNINGS if root is None else root[0] in WORDS)
+            around = _names_in(HOLE.sub("", spelled))  # the holes in it are read on their own
+            return _is_object(hole) or (OTHER_CODE.match(hole[0]) is None and not around.isdisjoint(names))
         return any(name in names and name not in self.copied for name in _names_in(spelled))
 
     def _earlier_value(self, hole: re.Match[str], spelled: str) -> Any:
@@ -387,6 +390,8 @@ class ActionScope:
             known = f"It has {_list_names(list(value))}." if value else "It is empty."
             message = f"`{holder}` has no `{part}`"
             help = f"Did you mean `{holder}.{near}`?" if near else f"{known} {MAY_BE_MISSING}"
+            if not holder:
+                message, help = f"no action before it gave a `{part}`", "Write the value itself."
         elif isinstance(value, (str, list)) and callable(get(value, part)):
             message, help = f"`{holder}.{part}` is a function", f"Call it, as in `{holder}.{part}(…)`."
         elif isinstance(value, list):
