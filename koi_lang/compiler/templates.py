@@ -34,7 +34,7 @@ SETTER = re.compile(r"set[A-Z]\w*")  # those of dates
 
 
 class Obstacle(NamedTuple):
-    """What an expression of a text cannot have, and what to do instead."""
+    """A part that an expression of a text cannot have, and the advice to give."""
 
     what: str
     help: str = COMPUTED

@@ -62,7 +62,7 @@ def number(value: Value) -> int | float:
 
 
 def rounded(n: int | float) -> int | float:
-    """A number as the double that is nearest to it; what cannot be one is noted, once a run."""
+    """A number as the double that is nearest to it; a difference is noted, once a run."""
     if type(n) is not int or MIN_EXACT <= n <= MAX_EXACT:
         return n
     note_rounding(n)

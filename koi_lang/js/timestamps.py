@@ -221,7 +221,7 @@ def _value(digits: str) -> int:
 
 
 def _without_comments(text: str) -> str:
-    """A text with a comma for what stands in parentheses; one that is never closed takes the rest."""
+    """A text with a comma for each part in parentheses; one that is never closed takes the rest."""
     kept, depth = list[str](), 0
     for character in text:
         depth += (character == "(") - (character == ")" and depth > 0)

@@ -33,6 +33,8 @@ from koi_lang.system.interpolation import ExpressionRules
 
 MAX_CHARS = 2000
 MAX_SIZE = 1_000_000
+# How much the name of a function must have in common with one that is suggested.
+ALIKE = 0.7
 # Calls of arrow functions in one expression; so many take a second or so.
 MAX_CALLS = 100_000
 QUOTED = r""""(?:\\.|[^"\\])*"|'(?:\\.|[^'\\])*'"""
@@ -68,6 +70,12 @@ ADDED = frozenset(
     "lastIndexOf trimStart trimEnd concat flat toReversed replace replaceAll repeat padStart padEnd findLast "
     "findLastIndex pow hypot cbrt exp log log2 log10 E fromEntries isInteger isFinite isNaN".split()
 )
+# Functions and methods of Python that models call, with their counterparts.
+OF_PYTHON = {
+    "len": "list.length", "str": "String(value)", "int": "parseInt(text)", "float": "parseFloat(text)",
+    "upper": "text.toUpperCase()", "lower": "text.toLowerCase()", "strip": "text.trim()",
+    **{name: f"Math.{name}(…)" for name in ("abs", "round", "max", "min")},
+}  # fmt: skip
 CONSTANTS = {"undefined": undefined, "NaN": float("nan"), "Infinity": float("inf")}
 MAY_BE_MISSING = "Write `?? …` behind it where it may be missing."
 IN_CODE = "Have code compute it, or write the value itself."
@@ -328,11 +336,13 @@ class _Evaluator:
             if isinstance(holder, (str, list)) and node.callee.name == "length":
                 whole = self._text_of(node.callee)
                 raise ExpressionError(f"`{whole}` is a number, and no function", help=f"Write `{whole}`, without `()`.")
-            near = nearest(node.callee.name, sorted(METHODS | CALLING))
+            near = nearest(node.callee.name, sorted(METHODS | CALLING), alike=ALIKE)
         elif isinstance(node.callee, n.Name):
-            near = nearest(node.callee.name, sorted(FUNCTIONS))
+            near = nearest(node.callee.name, sorted(FUNCTIONS), alike=ALIKE)
+        written = OF_PYTHON.get(getattr(node.callee, "name", ""))
         message = f"`{self._text_of(node.callee)}` cannot be called here"
-        raise ExpressionError(message, help=f"Did you mean `{near}`?" if near else IN_CODE)
+        near_help = f"Did you mean `{near}`?" if near else IN_CODE
+        raise ExpressionError(message, help=f"Write `{written}`." if written else near_help)
 
     def _call_each(self, callee: n.Member, arguments: Sequence[n.Expression]) -> Any:
         """A method of a list that calls a function."""
