@@ -247,7 +247,7 @@ class _Checker:
                 if len(near) == 1:
                     waiting.append((value, near[0], path))
                 elif not self._has_option(value, near or options):
-                    yield self._problem(value, options, path)
+                    yield self._problem_of_choice(value, near, path) or self._problem(value, options, path)
             elif not self._fits(value, schema):
                 yield self._problem(value, [schema], path)
             elif isinstance(value, dict | list) and (key := (id(value), id(schema))) not in seen:
@@ -314,6 +314,24 @@ class _Checker:
         possible = [index for index, each in enumerate(marks) if all(value.get(name) == each[name] for name in each)]
         likeliest = [index for index in possible if marks[index]] or possible
         return [near[likeliest[0]]] if len(likeliest) == 1 else near
+
+    def _problem_of_choice(self, value: Any, options: Sequence[Schema], path: str) -> str:
+        """The fault of a value that is none of several types of its kind: the field by which they are known, if one is.
+
+        Empty where the value is of no such kind.
+        """
+        marks = [_marks_of(option) for option in options]
+        for name in marks[0] if marks else ():
+            given = value.get(name, undefined)
+            if all(name in each for each in marks) and given not in [each[name] for each in marks]:
+                kinds = [option["properties"][name] for option in options]
+                is_missing = given is undefined
+                step = _step(path, name)
+                return f"{self._field(step)} is missing" if is_missing else self._problem(given, kinds, step)
+        if len(options) < 2:
+            return ""
+        expected = " or ".join(dict.fromkeys(map(type_text, options)))
+        return f"{self._field(path)} must be {expected}, not {_value_text(value, self.words)}"
 
     def _problem(self, value: Any, options: Sequence[Schema], path: str) -> str:
         expected = " or ".join(dict.fromkeys(_describe_expected(option, self.words) for option in options))

@@ -85,6 +85,25 @@ def test_a_result_with_one_meaning_is_read(given: Any, result: Any, play: Player
     assert (None, result, 1) == (played.error, played.result, len(played.requests))
 
 
+@pytest.mark.parametrize(
+    ("type", "given", "told"),
+    [
+        ("One | Two", {"kind": "three"}, '`kind` must be "one" or "two", not "three"'),
+        ("One | Two", {"size": 1}, "`kind` is missing"),
+        ("One | Two", {"kind": "two"}, "`name` is missing"),
+        ("{ a: int } | { b: int }", {"a": "x"}, "the result must be { a: integer } or { b: integer }, not { a: 'x' }"),
+        ("int[] | string[]", [1, "a"], "the result must be integer[] or string[], not [ 1, 'a' ]"),
+        ("One | string", 1.5, "the result must be an object or a text, not 1.5"),
+    ],
+)
+def test_a_choice_is_told_by_the_part_that_is_wrong(type: str, given: Any, told: str, play: Player) -> None:
+    """An object among several is known by its literals; without any, all types are told."""
+    source = SEARCH.replace(SEARCH[SEARCH.index("{ query") : SEARCH.index(" {\n    playbook")], type)
+    played = play(source, [act("return", data=given), act("return", data=given)])
+
+    assert f"asked for: {told}. Answer" in played.feedback[1]
+
+
 def test_null_for_a_field_that_is_needed_is_refused(play: Player) -> None:
     """Nothing can be left out there."""
     played = play(SEARCH, [act("return", data={"query": None}), act("return", data={"query": "a"})])
