@@ -8,6 +8,7 @@ from unicodedata import category
 
 from koi_lang.js.errors import SyntaxErrorValue
 
+UNEVEN_LOOKBEHIND = "a lookbehind has to match a fixed number of characters here"
 _LINE_ENDS = r"\n\r\u2028\u2029"
 _SPACES = r"\t-\r \u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000\ufeff"
 # What a class escape holds, written as the inside of a Python set; the capital ones are spelled out complements.
@@ -45,6 +46,18 @@ _LONG_NAMES = {
 }  # fmt: skip
 
 
+# How messages of Python about patterns begin, with those of JavaScript.
+_REASONS = {
+    "look-behind": UNEVEN_LOOKBEHIND, "missing )": "Unterminated group", "unbalanced": "Unmatched ')'",
+    "bad character range": "Range out of order in character class",
+    "min repeat": "numbers out of order in {} quantifier",
+    "unknown group": "Invalid named capture referenced", "redefinition": "Duplicate capture group name",
+    "multiple repeat": "Nothing to repeat", "nothing to repeat": "Nothing to repeat",
+    "cannot refer to": "Invalid named reference", "Python int too large": "the count is too large",
+    "the repetition number": "the count is too large", "maximum recursion": "it is nested too deeply",
+}  # fmt: skip
+
+
 @lru_cache(maxsize=512)
 def compile_pattern(pattern: str, flags: str) -> re.Pattern[str]:
     """A pattern and flags to a Python pattern.
@@ -58,7 +71,9 @@ def compile_pattern(pattern: str, flags: str) -> re.Pattern[str]:
     try:
         return re.compile(Translation(pattern, flags).run(), options)
     except (re.error, OverflowError, RecursionError) as error:
-        raise SyntaxErrorValue(f"Invalid regular expression: /{pattern}/: {error}") from error
+        said = str(getattr(error, "msg", "") or error)
+        reason = next((reason for start, reason in _REASONS.items() if said.startswith(start)), said)
+        raise SyntaxErrorValue(f"Invalid regular expression: /{pattern}/{flags}: {reason}") from error
 
 
 class Translation:
@@ -174,11 +189,13 @@ class Translation:
         if character in _CLASSES:
             self.at += 1
             inside = f"^{_CLASSES[character.lower()]}" if character.isupper() else _CLASSES[character]
+            inside += self._others_of_words(character)
             return f"(?-i:[{inside}])" if "i" in self.flags else f"[{inside}]"
         if character in ("b", "B"):
             self.at += 1
             return _BOUNDARY if character == "b" else _INSIDE
-        if found := re.compile(r"k<([\w$]+)>").match(self.pattern, self.at):
+        is_named = "u" in self.flags or _NAMED.search(self.pattern) is not None
+        if is_named and (found := re.compile(r"k<([\w$]+)>").match(self.pattern, self.at)):
             self.at = found.end()
             return f"(?P={_python_name(found[1])})"
         found = re.compile("[1-9][0-9]*").match(self.pattern, self.at)
@@ -186,21 +203,38 @@ class Translation:
             self.at = found.end()
             number = self.numbers[int(found[0])] if int(found[0]) < len(self.numbers) else 0
             return f"(?({number})\\{number})" if number else ""
-        if found := _PROPERTY.match(self.pattern, self.at):
-            self.at = found.end()
-            return f"[{_category(found[0])}]"
+        if name := self._property():
+            return f"[{_category(name)}]"
         return self._in_its_cases(self._character())
+
+    def _others_of_words(self, escape: str) -> str:
+        r"""The letters beyond ASCII that `\w` has where the flags `i` and `u` stand together."""
+        return "\u017f\u212a" if escape in ("w", "W") and {"i", "u"} <= set(self.flags) else ""
+
+    def _property(self) -> str:
+        """`p{L}` of an escape, which only stands for a category with the flag `u`; empty for others."""
+        found = _PROPERTY.match(self.pattern, self.at) if "u" in self.flags else None
+        self.at += len(found[0]) if found else 0
+        return found[0] if found else ""
 
     def _character(self) -> str:
         """The one character that an escape stands for."""
-        if found := _CODE.match(self.pattern, self.at):
+        found = _CODE.match(self.pattern, self.at)
+        if found and (found[1] is None or "u" in self.flags):
             self.at = found.end()
-            return chr(int(found[1] or found[2] or found[3], 16))
+            code = int(found[1] or found[2] or found[3], 16)
+            if code > 0x10FFFF:
+                raise re.error("Invalid Unicode escape")
+            return chr(code)
         character = self._take()
         if not character:
             raise re.error("\\ at end of pattern")
-        if character == "c" and self.pattern[self.at : self.at + 1].isalpha():
-            return chr(ord(self._take()) % 32)
+        if character == "c":
+            letter = self.pattern[self.at : self.at + 1]
+            if letter.isascii() and letter.isalpha():
+                return chr(ord(self._take()) % 32)
+            self.at -= 1  # a backslash in front of a `c`
+            return "\\"
         return _CONTROLS.get(character, character)
 
     def _set(self) -> str:
@@ -240,10 +274,9 @@ class Translation:
         character = self.pattern[self.at : self.at + 1]
         if character in _CLASSES:
             self.at += 1
-            return _CLASSES[character]
-        if found := _PROPERTY.match(self.pattern, self.at):
-            self.at = found.end()
-            return _category(found[0])
+            return _CLASSES[character] + (self._others_of_words(character) if character == "w" else "")
+        if name := self._property():
+            return _category(name)
         if character == "b":
             self.at += 1
             return "\b"

@@ -55,7 +55,35 @@ MATCHES: list[tuple[Any, ...]] = [
     ("(z)?b", "ab", "", "[ 'b', undefined, index: 1, input: 'ab', groups: undefined ]"),
     ("[\\b]", "a\x08b", "", "[ '\\b', index: 1, input: 'a\\bb', groups: undefined ]"),
     ("\\d", "٣", "", "null"),
+    ("\\p{L}", "ap{L}", "", "[ 'p{L}', index: 1, input: 'ap{L}', groups: undefined ]"),
+    ("\\u{2}", "auu", "", "[ 'uu', index: 1, input: 'auu', groups: undefined ]"),
+    ("[\\w]\\w", "ſK", "iu", "[ 'ſK', index: 0, input: 'ſK', groups: undefined ]"),
+    ("\\W", "ſ", "iu", "null"),
+    ("\\k<a>", "k<a>", "", "[ 'k<a>', index: 0, input: 'k<a>', groups: undefined ]"),
+    ("\\c", "c\\c", "", "[ '\\\\c', index: 1, input: 'c\\\\c', groups: undefined ]"),
 ]
+
+
+@pytest.mark.parametrize(
+    ("pattern", "flags", "reason"),
+    [
+        ("(?<=a+)b", "", "a lookbehind has to match a fixed number of characters here"),
+        ("(", "", "Unterminated group"),
+        (")", "", "Unmatched ')'"),
+        ("[z-a]", "", "Range out of order in character class"),
+        ("a{2,1}", "", "numbers out of order in {} quantifier"),
+        ("(?<a>x)(?<a>y)", "", "Duplicate capture group name"),
+        ("\\k<b>(?<a>x)", "", "Invalid named capture referenced"),
+        ("\\u{110000}", "u", "Invalid Unicode escape"),
+        ("\\", "", "\\ at end of pattern"),
+    ],
+)
+def test_a_wrong_pattern_is_told_in_the_words_of_javascript(pattern: str, flags: str, reason: str) -> None:
+    """Nothing is said in words of Python."""
+    with pytest.raises(SyntaxErrorValue) as raised:
+        regex(pattern, flags)
+
+    assert f"Invalid regular expression: /{pattern}/{flags}: {reason}" == raised.value.message
 
 
 @pytest.mark.parametrize(("pattern", "subject", "flags", "expected"), MATCHES)

@@ -17,6 +17,8 @@ from koi_lang.compiler.scope import ScopeVariable
 from koi_lang.compiler.walk import Enclosing, everything
 from koi_lang.diagnostics import MAX_NAMES, nearest
 from koi_lang.js.conversions import text as text_of
+from koi_lang.js.errors import SyntaxErrorValue
+from koi_lang.js.regex_translation import UNEVEN_LOOKBEHIND, compile_pattern
 from koi_lang.source import Span
 
 # What `this` has besides its handlers.
@@ -38,6 +40,7 @@ DIVISOR = re.compile(r"[ \t]*(//[ \t]*(\d[\d.]*|[A-Za-z_]\w*(?:\.\w+)*))[ \t]*(?
 NEEDING_RESULT = frozenset("map filter find some every flatMap reduce sort toSorted".split())
 # Functions of `Object` that close an object in JavaScript.
 CLOSING = frozenset({"seal", "preventExtensions"})
+INLINE_FLAGS = re.compile(r"\(\?([a-z]+)\)")
 GIVING_THIS = frozenset({"call", "apply", "bind"})
 WITH_THIS_ARGUMENT = frozenset("map filter forEach find findLast findIndex findLastIndex some every flatMap".split())
 WRITTEN = (n.Array, n.Object, n.Literal, n.Text)
@@ -593,6 +596,44 @@ def this_for_a_call(file: Analysis, report: Report) -> None:
             if is_list and not (isinstance(call.arguments[0], n.Function) and call.arguments[0].is_arrow):
                 help = "write an arrow function, such as `item => object.method(item)`."
                 report.add(call.arguments[1].span, f"`{name}` gives its function no `this`", help=help)
+
+
+@rule("E0339", "error")
+def unreadable_pattern(file: Analysis, report: Report) -> None:
+    """A regular expression cannot be read, or cannot be matched here.
+
+    JavaScript refuses such a pattern before anything runs. One thing is refused that JavaScript can do: a lookbehind
+    such as `(?<=a+)`, which may match texts of different lengths.
+
+    Wrong:
+
+        in handler(args: { text: string }): return /(?<=No +)[0-9]/.test(args.text)
+
+    Right:
+
+        in handler(args: { text: string }): return /No +[0-9]/.test(args.text)
+    """
+    of_types = {bounds.pattern for type, _ in file.index.of(n.Type) for bounds in type.bounds}
+    for regex, _ in file.index.of(n.Regex):
+        if regex in of_types:
+            continue
+        try:
+            compile_pattern(regex.pattern, regex.flags)
+        except SyntaxErrorValue as error:
+            reason = error.message.rpartition(f"/{regex.pattern}/{regex.flags}: ")[2]
+            is_of_flags = reason.startswith("Invalid flags")
+            help = "the flags are `d`, `g`, `i`, `m`, `s`, `u` and `y`, each once."
+            help = help if is_of_flags else _pattern_help(regex, reason)
+            report.add(regex.span, f"this regular expression cannot be read: {reason}", help=help)
+
+
+def _pattern_help(regex: n.Regex, reason: str) -> str:
+    """The advice for a pattern that cannot be read."""
+    if reason == UNEVEN_LOOKBEHIND:
+        return "match the text before it, too, and take a group of the match: `/a+(b)/`."
+    if inline := INLINE_FLAGS.match(regex.pattern):
+        return f"write the flags behind the pattern: `/{regex.pattern[inline.end() :]}/{inline[1]}`."
+    return "a sign that stands for itself has a backslash before it: `\\(`, `\\[`, `\\+`."
 
 
 @rule("E0264", "warning")
