@@ -122,7 +122,7 @@ class NumberForm:
             digits = self._group(scaled)
             notation = self.options.get("notation", "standard")
             compact = COMPACT[self.options.get("compactDisplay", "short")]
-            suffix = {"standard": "", "compact": compact[min(exponent // 3, 4)]}.get(notation, f"E{exponent}")
+            suffix = {"standard": "", "compact": compact[max(0, min(exponent // 3, 4))]}.get(notation, f"E{exponent}")
         body = self._dress(digits, suffix)
         is_negative = n == n and math.copysign(1, n) < 0
         display = self.options.get("signDisplay", "auto")

@@ -325,6 +325,14 @@ def test_options_of_a_date_format_are_looked_at_when_it_is_made() -> None:
         new(get(GLOBALS["Intl"], "DateTimeFormat"), "en-US", {"dateStyle": "short", "hour": "numeric"})
 
 
+@pytest.mark.parametrize(("n", "written"), [(1e-16, "1E-16"), (1e-300, "1E-300"), (1.5e-15, "1.5E-15"), (0, "0E0")])
+def test_small_numbers_have_a_negative_exponent(n: float, written: str) -> None:
+    """However small."""
+    kind = get(GLOBALS["Intl"], "NumberFormat")
+
+    assert written == invoke(new(kind, "en-US", {"notation": "scientific"}), "format", n)
+
+
 def test_formats_of_intl_are_those_of_to_locale_string() -> None:
     """They are made once and may be passed on; a date is one, or milliseconds."""
     intl = GLOBALS["Intl"]
