@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from types import CoroutineType, FunctionType, MappingProxyType, MethodType
 
 from koi_lang.diagnostics import nearest
@@ -12,7 +13,7 @@ from koi_lang.js.errors import TypeErrorValue
 from koi_lang.js.iteration import iterate
 from koi_lang.js.keyed_collections import MapValue, SetValue
 from koi_lang.js.method_tables import Constructor, MethodTable
-from koi_lang.js.own_properties import own_entries, own_keys
+from koi_lang.js.own_properties import is_array, is_record, own_entries, own_keys
 from koi_lang.js.promises import spawn
 from koi_lang.js.properties import get, has, names_of, put, remove
 from koi_lang.js.undefined import Value, nullish, undefined
@@ -113,9 +114,15 @@ def new(kind: Value, *args: Value) -> Value:
     raise TypeErrorValue(f"{describe(kind)} is not a constructor")
 
 
-def keys(value: Value) -> list[str]:
-    """The names that `for … in` visits."""
-    return own_keys(value)
+def keys(value: Value) -> Iterator[str]:
+    """The names that `for … in` visits: those that there are at first, without the ones deleted before their turn."""
+    for name in own_keys(value):
+        if is_array(value):
+            is_gone = int(name) >= len(value)
+        else:  # keys of Python may be numbers, of which the names are texts
+            is_gone = is_record(value) and name not in value and all(type(key) is str for key in value)
+        if not is_gone:
+            yield name
 
 
 def spread(value: Value) -> dict[str, Value]:
