@@ -36,7 +36,7 @@ from koi_lang.sessions.trust import signed_journals
 from koi_lang.settings import read_settings
 from koi_lang.settings.lasting_rules import LastingRules
 from koi_lang.settings.project_record import ProjectRecord
-from koi_lang.std.memory import is_alike
+from koi_lang.std.memory import MAX_COMPARED, is_alike, says_the_same
 from koi_lang.system import resources
 from koi_lang.system.open_folders import replace_inside
 from koi_lang.system.text_width import clean
@@ -279,7 +279,7 @@ def lessons_to_keep(runs: Sequence[RecordedEntries]) -> Iterator[Proposal]:
         if tuple(header.words) == LESSON_WORDS:
             lessons |= dict(proposals_in(entries))
     decided = [each.lesson for each in decided_lessons(runs)]
-    lessons = {text: why for text, why in lessons.items() if not any(is_alike(text, each) for each in decided)}
+    lessons = {text: why for text, why in lessons.items() if not any(says_the_same(text, each) for each in decided)}
     with closing(note_index.open_notes(Path.cwd())) as notes:
         for text, source in lessons.items():
             if not is_kept(notes, text):
@@ -287,8 +287,8 @@ def lessons_to_keep(runs: Sequence[RecordedEntries]) -> Iterator[Proposal]:
 
 
 def is_kept(notes: note_index.NoteIndex, text: str) -> bool:
-    """Whether a note of this folder says nearly the same."""
-    return any(is_alike(text, each.note.text) for each in notes.search(text, 5))
+    """Whether a note of this folder says the same."""
+    return any(says_the_same(text, each.note.text) for each in notes.search(text, MAX_COMPARED))
 
 
 def decided_lessons(runs: Sequence[RecordedEntries]) -> Iterator[DecidedLesson]:

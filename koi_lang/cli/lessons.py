@@ -22,7 +22,7 @@ from koi_lang.runtime.playbook.steering import PERSON
 from koi_lang.sessions.options import RunOptions
 from koi_lang.sessions.trust import signed_journals
 from koi_lang.settings.project import proposes_lessons
-from koi_lang.std.memory import is_alike
+from koi_lang.std.memory import is_alike, says_the_same
 from koi_lang.system import resources
 
 # The handler whose result is proposals.
@@ -61,7 +61,7 @@ def offer_lessons(run: str, options: RunOptions) -> None:
     decided = [
         each for journal in signed_journals(options.folder, LESSON_WORDS) for each in decisions_in(journal.entries)
     ]
-    news = (line for line in evidence_in(entries) if not any(is_alike(line, each.source) for each in decided))
+    news = (line for line in evidence_in(entries) if not any(says_the_same(line, each.source) for each in decided))
     evidence = list(islice(news, MAX_EVIDENCE))
     if evidence:
         file = str(resources.standard_skills() / "programs/lessons.koi")

@@ -28,7 +28,7 @@ from koi_lang.sessions.known_history import own_journal
 from koi_lang.setup.keys.lookup import Keys
 from koi_lang.std.code.access import Workplace
 from koi_lang.std.code.changing import remove_file, write_file
-from koi_lang.std.memory import find_duplicate, new_note, refuse_secret
+from koi_lang.std.memory import find_alike, new_note, refuse_secret, says_the_same
 from koi_lang.system.text_width import clean
 
 MAX_LINE_CHARS = 100
@@ -97,9 +97,9 @@ def add(text: str, kind: str, about: Sequence[str], supersedes: str | None, own:
     note = new_note(text, options, source="person", date=date.today().isoformat(), owner="person" if own else "project")
     if Keys(settings.read_settings()).redactor()(note.as_file()) != note.as_file():
         refuse_secret()
-    duplicate = find_duplicate(Workplace(Path.cwd(), None), note)
-    if duplicate is not None:
-        click.echo(f"{duplicate.id} says the same")
+    other = find_alike(Workplace(Path.cwd(), None), note)
+    if other is not None and says_the_same(note.text, other.text):
+        click.echo(f"{other.id} says the same")
         return
     place, path = _place_of(note, f"{note.id}.md")
     try:
@@ -108,6 +108,8 @@ def add(text: str, kind: str, about: Sequence[str], supersedes: str | None, own:
         raise AgentError(f"`{place.root}` is no folder that can be written", help="Make one there.") from error
     asyncio.run(write_file(place, path, note.as_file()))
     click.echo(note.id)
+    if other is not None:
+        click.echo(clean(f"`{other.id}` is similar: {other.text}"), err=True)
 
 
 @command.command()

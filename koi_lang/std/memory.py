@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import closing
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, NoReturn
+from unicodedata import normalize
 
 from koi_lang.errors import AgentError, KoiError
 from koi_lang.js.clock import wall_ms
@@ -41,9 +42,9 @@ else:  # for programs that only recall
     changing = lazy_module("koi_lang.std.code.changing")
 
 MAX_COUNT = 50
-# Two notes that share more of their words than this are the same one.
+# Two texts that share more of their words than this are alike. A small word or the order may turn what they say around.
 MAX_LIKENESS = 0.8
-MAX_COMPARED = 10
+MAX_COMPARED = 50
 NUMBER = re.compile(r"\d+")
 
 
@@ -95,7 +96,8 @@ async def remember(text: str, options: Mapping[str, Any]) -> dict[str, Any]:
         options: `kind`, `about`, and `supersedes`, the id of the note that this one replaces.
 
     Returns:
-        The `id` and the `path`; `created` is false for a note that was there.
+        The `id` and the `path`; `created` is false for a note that was there, and `similar` is the id and the text of
+        one that has nearly the same words.
 
     Raises:
         AgentError: it is empty, too long, or holds a secret.
@@ -109,12 +111,13 @@ async def remember(text: str, options: Mapping[str, Any]) -> dict[str, Any]:
         refuse_secret()
 
     async def work() -> dict[str, Any]:
-        duplicate = await run_in_thread(lambda stop: find_duplicate(place, note))
-        if duplicate is not None:
-            return {"id": duplicate.id, "path": f"{FOLDER}/{duplicate.name}", "created": False}
+        other = await run_in_thread(lambda stop: find_alike(place, note))
+        if other is not None and says_the_same(note.text, other.text):
+            return {"id": other.id, "path": f"{FOLDER}/{other.name}", "created": False}
         path = f"{FOLDER}/{note.id}.md"
         await changing.write_file(place, path, note.as_file())
-        return {"id": note.id, "path": path, "created": True}
+        similar = {} if other is None else {"similar": {"id": other.id, "text": other.text}}
+        return {"id": note.id, "path": path, "created": True, **similar}
 
     given = {"text": note.text, "kind": note.kind, "about": list(note.about), "supersedes": note.supersedes}
     return dict(await perform_effect(Effect("memory.remember", given), work))
@@ -169,15 +172,25 @@ def refuse_secret() -> NoReturn:
     raise AgentError("the note holds a secret, and notes are kept in plain files", help=help)
 
 
-def find_duplicate(place: Workplace, note: Note) -> Note | None:
-    """The note that says the same as a new one, and is not replaced by it. Raises AgentError for replacing none."""
+def find_alike(place: Workplace, note: Note) -> Note | None:
+    """A note that says the same as a new one, else one that is alike; none that it replaces.
+
+    Raises AgentError for replacing none.
+    """
     with closing(open_notes(place.root)) as index:
         if note.supersedes and index.find(note.supersedes) is None:
             help = "Leave `supersedes` out, or name a note that there is."
             raise AgentError(f"there is no note `{note.supersedes}` to supersede", help=help)
         found = index.search(note.text, MAX_COMPARED, NoteFilter(owners=(note.owner,)))
-    others = (each.note for each in found if each.note.id != note.supersedes)
-    return next((other for other in others if is_alike(note.text, other.text)), None)
+    others = [each.note for each in found if each.note.id != note.supersedes]
+    same = (other for other in others if says_the_same(note.text, other.text))
+    return next(same, next((other for other in others if is_alike(note.text, other.text)), None))
+
+
+def says_the_same(one: str, other: str) -> bool:
+    """Whether two texts are equal but for blanks and the full stop at the end."""
+    plain, others = (" ".join(normalize("NFC", each).split()).removesuffix(".") for each in (one, other))
+    return plain == others
 
 
 def is_alike(one: str, other: str) -> bool:

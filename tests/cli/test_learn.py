@@ -177,7 +177,7 @@ def test_what_was_said_twice_is_offered_as_a_note(project: Project, monkeypatch:
 
     assert ("We deploy with make release!",) == offer.what
     assert [] == list(notes_to_keep(runs))
-    assert [] == list(notes_to_keep([*runs, (HEADER, asked("scp app host:", "no", said[0]))]))
+    assert [] == list(notes_to_keep([*runs, (HEADER, asked("scp app host:", "no", said[1]))]))
 
 
 def test_an_accepted_rule_counts_in_later_runs(

@@ -91,15 +91,15 @@ def test_what_was_decided_is_not_offered_again(project: Project, typed: str) -> 
     assert [] == [each for each in json.loads(project.koi("learn", "--json").stdout) if each["kind"] != "freeze"]
 
 
-def test_a_lesson_in_other_words_of_other_evidence(project: Project) -> None:
-    """What was decided is left out by its words, too."""
+def test_a_decided_lesson_of_other_evidence(project: Project) -> None:
+    """What was decided is left out by its text, too, whatever its evidence is."""
     file = resources.standard_skills() / "programs/lessons.koi"
     (project.folder / "answers.json").write_text(
         json.dumps([{"lessons": [{"text": LESSON, "evidence": 1}, {"text": "Use tabs.", "evidence": 1}]}])
     )
-    payload = {"evidence": ["said: no scp"], "asks": False, "decided": ["Deploy with make release, never with scp!"]}
+    payload = {"evidence": ["said: no scp"], "asks": False, "decided": ["Deploy with `make release`, never  with scp"]}
     ran = project.koi("run", str(file), "--answers", "answers.json", "--args", json.dumps(payload))
-    payload["decided"] = ["Deploy with make release, never with scp!", "Use tabs."]
+    payload["decided"] = ["Deploy with `make release`, never  with scp", "Use tabs."]
     other = project.koi("run", str(file), "--answers", "answers.json", "--args", json.dumps(payload))
 
     assert ["`koi learn` offers what was learnt" in each.stderr for each in (ran, other)] == [True, False]

@@ -36,7 +36,7 @@ def test_a_note_is_added_shown_found_and_removed(koi: Commands) -> None:
     """Each command says what it did; a note that says the same is not kept twice."""
     added = koi("memory", "add", "Releases are tagged on Tuesdays.", "--kind", "decision", "--about", "releases")
     id = added.out.strip()
-    again = koi("memory", "add", "Releases are tagged on tuesdays")
+    again = koi("memory", "add", "Releases are  tagged on Tuesdays")
     today = date.today().isoformat()
 
     assert ([f"{id}.md"], f"{id} says the same\n") == (files(koi.folder / FOLDER), again.out)
@@ -48,6 +48,15 @@ def test_a_note_is_added_shown_found_and_removed(koi: Commands) -> None:
     assert (1, "") == ((nothing := koi("memory", "search", "zebra")).code, nothing.out)
     assert f"removed {id}\n" == koi("memory", "forget", id).out
     assert [] == files(koi.folder / FOLDER)
+
+
+def test_a_similar_note_is_shown(koi: Commands) -> None:
+    """The new one is written, and the line has the text of the other one."""
+    id = koi("memory", "add", "Use tabs, not spaces").out.strip()
+    other = koi("memory", "add", "Use spaces, not tabs")
+
+    assert (0, f"`{id}` is similar: Use tabs, not spaces\n") == (other.code, other.err)
+    assert 2 == len(files(koi.folder / FOLDER))
 
 
 def test_own_notes_stand_with_the_settings(koi: Commands) -> None:

@@ -100,11 +100,11 @@ def test_rules_and_roles_hold(play: Player) -> None:
     assert not [*(play.folder / FOLDER).glob("*")]
 
 
-def test_near_duplicates_are_answered_with_the_note_there_is(play: Player) -> None:
-    """Other endings and blanks make no other note; another number does, and so does one that replaces it."""
+def test_the_same_text_is_answered_with_the_note_there_is(play: Player) -> None:
+    """Other blanks make no other note; another number does, and so does one that replaces it."""
     body = """
       const first = await remember("Use tabs for indentation in all Python files")
-      const again = await remember("Use  tabs for indentations in all python files.")
+      const again = await remember("Use  tabs for indentation in all Python files.")
       const other = await remember("Use blanks for indentation in YAML", { supersedes: first.id })
       const number = await remember("Use 4 tabs for indentation in all Python files", {})
       const newer = await remember("Use tabs for indentation in all Python files!", { supersedes: first.id })
@@ -115,6 +115,35 @@ def test_near_duplicates_are_answered_with_the_note_there_is(play: Player) -> No
     assert {**first, "created": False} == again
     assert (True, True, True) == (other["created"], number["created"], newer["created"])
     assert {newer["id"], number["id"], other["id"]} == set(found)
+
+
+OPPOSITES = [
+    ("Der Zwischenspeicher darf gelöscht werden.", "Der Zwischenspeicher darf nicht gelöscht werden."),
+    ("El caché se puede borrar.", "El caché no se puede borrar."),
+    ("キャッシュは削除してよい。", "キャッシュは削除してはいけない。"),
+    ("Use tabs, not spaces", "Use spaces, not tabs"),
+    ("The limit is -5 degrees", "The limit is 5 degrees"),
+    ("x < y in all tables", "x > y in all tables"),
+    ("Write `Id` and not `id`", "Write `id` and not `Id`"),
+]
+
+
+@pytest.mark.parametrize(("text", "opposite"), OPPOSITES)
+def test_a_note_that_says_the_opposite_is_written(play: Player, text: str, opposite: str) -> None:
+    """Where it has nearly the same words, the other one is named with its text."""
+    body = "return [await remember(args.text), await remember(args.opposite)]"
+    first, second = run(play, body, {"text": text, "opposite": opposite}).result
+
+    assert (True, True) == (first["created"], second["created"])
+    assert second.get("similar", {"id": first["id"], "text": text}) == {"id": first["id"], "text": text}
+
+
+def test_a_similar_note_is_named_with_its_text(play: Player) -> None:
+    """An id alone does not let one see that it says the opposite."""
+    body = 'return [await remember("Use tabs, not spaces"), await remember("Use spaces, not tabs")]'
+    first, second = run(play, body).result
+
+    assert {"id": first["id"], "text": "Use tabs, not spaces"} == second["similar"]
 
 
 REFUSED = {
