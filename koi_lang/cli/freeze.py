@@ -131,12 +131,12 @@ def _confirm(made: MadePlan, *, is_confirmed: bool) -> FrozenPlan:
     """
     name, doubts = made.plan.handler, made.doubts
     for line in _lines_of(made):
-        click.echo(clean(line))
+        click.echo(_spell_out(line))
     if is_confirmed and not doubts:
         return made.plan
     doubtful = list(dict.fromkeys(" ".join(each.doubtful) if each.intent else each.text for each in doubts))
-    options = " ".join([*(f"--fixed {shlex.quote(each)}" for each in doubtful), "--yes"])
-    why = doubts[0].doubt if doubts else "nobody has said that its plan does what the playbook says"
+    options = " ".join([*(f"--fixed {_quote(each)}" for each in doubtful), "--yes"])
+    why = _spell_out(doubts[0].doubt) if doubts else "nobody has said that its plan does what the playbook says"
     write = "Write into the playbook what is in doubt; or if" if doubts else "If"
     help = (
         f"{write} the plan does what the playbook says for every payload of this form, type `koi freeze … {options}`."
@@ -194,6 +194,16 @@ def _field_lines(value: Any, path: str) -> Iterator[str]:
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
     text = text if text.isprintable() else json.dumps(text, ensure_ascii=False)
     yield f"{path}: {text}" + ("" if HOLE.search(text) else "   (always so)")
+
+
+def _spell_out(text: str) -> str:
+    """A text in which nothing is invisible, and nothing turns the direction of writing."""
+    return "".join(sign if sign.isprintable() else json.dumps(sign)[1:-1] for sign in text)
+
+
+def _quote(text: str) -> str:
+    """A text as a word of a command in bash."""
+    return shlex.quote(text) if text.isprintable() else f"$'{_spell_out(text)}'"
 
 
 def _record_call(ready: Prepared, call: CallToPreview, ambiguity: AmbiguousError) -> None:

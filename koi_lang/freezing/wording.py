@@ -105,7 +105,8 @@ def select_unconfirmed(texts: Iterable[FixedText], confirmed: Iterable[str]) -> 
         confirmed: texts with words that are always so.
     """
     # Words of texts may have digits, and those of sentences have none.
-    words = (word for text in confirmed for form in (r"\w+", r"[^\W\d_]+") for word in re.findall(form, text))
+    forms = (r"\w+", r"[^\W\d_]+", r"\W")
+    words = (word for text in confirmed for form in forms for word in re.findall(form, text))
     known = set(map(str.lower, words))
     return tuple(each for each in dict.fromkeys(texts) if not known.issuperset(map(str.lower, each.doubtful)))
 
@@ -132,12 +133,19 @@ def fixed_texts(playbook: str, actions: Sequence[Mapping[str, Any]], fields: Ite
         for field, value in _walk_values(action, ""):
             text = HOLE.sub("…", str(value).lower() if isinstance(value, bool) else str(value))
             words = dict.fromkeys(re.findall(r"\w+", text))
+            if unseen := tuple(dict.fromkeys(sign for sign in text if is_unseen(sign) and sign not in plain)):
+                yield FixedText(action["intent"], field, text, unseen)
             choice = tuple(word for word in words if any(word.lower() in each for each in choices))
             if isinstance(value, bool):
                 yield FixedText(action["intent"], field, text, (text,) if asks_whether else (), is_choice=True)
             elif words and (choice or action["intent"] in ECHOES):
                 new = tuple(word for word in words if _stem(word) not in named)
                 yield FixedText(action["intent"], field, text, choice or new, is_choice=bool(choice))
+
+
+def is_unseen(sign: str) -> bool:
+    """Whether a character is invisible, controls a terminal, or turns the direction of writing; layout does not."""
+    return not sign.isprintable() and sign not in "\n\t"
 
 
 def _alternatives(plain: str) -> Iterator[set[str]]:

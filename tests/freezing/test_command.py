@@ -594,3 +594,18 @@ def test_a_plan_is_shown_with_its_conditions_and_checks() -> None:
             "args",
         )
     )
+
+
+def test_invisible_characters_are_spelt_out_and_in_doubt(project: Project) -> None:
+    """A plan that turns the direction of writing is not taken for one that does not."""
+    project.write("counter.py", COUNTER)
+    project.write("orders.koi", PROGRAM)
+    for order in ORDERS:
+        text = json.dumps(answer(order)).replace(" is at ", "\\u202e\\u200b is at ")
+        assert 0 == place(project, order, [json.loads(text)[0]]).returncode
+    made = project.koi("freeze", "orders.koi", "Desk.place", "--yes")
+
+    assert (1, False) == (made.returncode, (project.folder / PLAN).exists())
+    assert "${item}\\u202e\\u200b is at ${s1.output.place}" in made.stdout
+    assert "the playbook does not say `\\u202e \\u200b`" in made.stderr
+    assert "--fixed $'\\u202e \\u200b' --yes" in made.stderr

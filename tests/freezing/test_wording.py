@@ -22,6 +22,18 @@ BRANCH = {"intent": "if", "condition": "args.sum > 1000", "then": [PRINT]}
 TODAY = "Monday, 2026-11-30, Etc/UTC"
 
 
+@pytest.mark.parametrize("intent", ["print", "shell"])
+def test_invisible_characters_are_in_doubt(intent: str) -> None:
+    """Also at the end of a word, and where text is no echo; layout and what the playbook says are not."""
+    plan = [{"intent": intent, "message": "hello\u200b\u202e ${args.who}\n"}]
+    (found,) = (each for each in fixed_texts("Say hello", plan, []) if "hello" not in each.doubtful and each.doubtful)
+    said = fixed_texts("Say hello\u200b\u202e", plan, [])
+
+    assert ("\u200b", "\u202e") == found.doubtful
+    assert () == select_unconfirmed([found], ["\u202e\u200b"])
+    assert () == select_unconfirmed(said, [])
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [
