@@ -38,7 +38,7 @@ CODE = (
     "while (§ in list && § instanceof Object) { break }",
     "try { §() } catch (§) { throw § } finally { § = null }",
     "const y = await §, z = await §(1), x = await §.all()",
-    "const a = § + §\nconst b = -§ * !§ ** 2, c = typeof §, d = `${§}`",
+    "const a = § + §\nconst b = -§ * (!§) ** 2, c = typeof §, d = `${§}`",
     "const a = §\n§.call()\nconst b = §\nawait other()",
     "const a = new §(1), b = new §.Kind()",
     "call(§, ...§, § => §)\ncall(§)",

@@ -22,14 +22,15 @@ PURE = frozenset({"JSON", "Math", "Date", "String", "Number", "Boolean", "Object
 
 COMPUTED = "compute it in code, and pass it on in the payload."
 # Methods that change a value, with an expression for the changed one. No expression of a text or an action calls them;
-# `sort` is missing, since it is called there as `toSorted`.
 CHANGING: Mapping[str, str] = {
     "push": "[...list, x]", "unshift": "[x, ...list]", "pop": "list.at(-1)", "shift": "list[0]",
-    "splice": "list.slice(…)", "reverse": "list.toReversed()", "fill": "list.map(() => x)",
+    "splice": "list.slice(…)", "fill": "list.map(() => x)",
     "copyWithin": "list.slice(…)", "assign": "({ ...a, ...b })", "defineProperty": "({ ...a, key: x })",
     "defineProperties": "({ ...a, ...b })",
     "set": "", "add": "", "delete": "", "clear": "", "append": "",
 }  # fmt: skip
+# Methods that are called there as others, which make a copy.
+COPYING = {"sort": "toSorted", "reverse": "toReversed"}
 SETTER = re.compile(r"set[A-Z]\w*")  # those of dates
 
 
@@ -117,7 +118,7 @@ def changes(node: n.Node) -> Obstacle | None:
         case n.Call(callee=n.Member(object=n.Name(name="registry"))):
             return None
         case n.Call(callee=n.Member(name=name) | n.Index(index=n.Text(value=name))):
-            written = "list.toSorted()" if name == "sort" and node.optional else CHANGING.get(name)
+            written = f"list.{COPYING[name]}()" if name in COPYING and node.optional else CHANGING.get(name)
             if written is not None or SETTER.fullmatch(name):
                 return Obstacle(f"`{name}`, which changes a value,", f"write `{written}`." if written else COMPUTED)
     return None

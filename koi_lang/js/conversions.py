@@ -61,7 +61,7 @@ def number(value: Value) -> int | float:
     return NAN if value is undefined else number(primitive(value, "number"))
 
 
-def rounded(n: int | float) -> int | float:
+def to_double(n: int | float) -> int | float:
     """A number as the double that is nearest to it; a difference is noted, once a run."""
     if type(n) is not int or MIN_EXACT <= n <= MAX_EXACT:
         return n

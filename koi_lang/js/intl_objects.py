@@ -13,7 +13,7 @@ from decimal import ROUND_HALF_UP, Context, Decimal
 from typing import ClassVar
 from unicodedata import category
 
-from koi_lang.js.conversions import number, rounded
+from koi_lang.js.conversions import number, to_double
 from koi_lang.js.dates import DATE, DateValue
 from koi_lang.js.errors import RangeErrorValue, TypeErrorValue
 from koi_lang.js.intl_dates import FIELDS, form_of, read_options, require_american
@@ -116,7 +116,9 @@ class NumberForm:
         suffix = ""
         is_zero = False
         if math.isfinite(n):
-            value = EXACT.multiply(abs(Decimal(repr(rounded(n)))), 100 if self.options.get("style") == "percent" else 1)
+            value = EXACT.multiply(
+                abs(Decimal(repr(to_double(n)))), 100 if self.options.get("style") == "percent" else 1
+            )
             scaled, exponent = self._scale(value)
             is_zero = not scaled
             digits = self._group(scaled)

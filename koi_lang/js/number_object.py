@@ -6,7 +6,7 @@ import math
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from koi_lang.js.conversions import integer, is_number, number, rounded, text, truth
+from koi_lang.js.conversions import integer, is_number, number, text, to_double, truth
 from koi_lang.js.errors import RangeErrorValue
 from koi_lang.js.method_tables import Constructor, MethodTable
 from koi_lang.js.number_format import (
@@ -39,7 +39,7 @@ def _finite(n: Value) -> bool:
 
 def _round_shifted(n: int | float, shift: int) -> int:
     """|n| times 10**shift to the nearest integer, halves upward, exactly."""
-    top, bottom = abs(rounded(n)).as_integer_ratio()
+    top, bottom = abs(to_double(n)).as_integer_ratio()
     top, bottom = (top * 10**shift, bottom) if shift >= 0 else (top, bottom * 10**-shift)
     return (2 * top + bottom) // (2 * bottom)
 
@@ -115,7 +115,7 @@ def _to_string(n: Value, radix: Value = undefined) -> str:
     base = integer(radix, 10)
     if not 2 <= base <= 36:
         raise RangeErrorValue("toString() radix argument must be between 2 and 36")
-    return text(n) if base == 10 or not _finite(n) else radix_text(rounded(n), base)
+    return text(n) if base == 10 or not _finite(n) else radix_text(to_double(n), base)
 
 
 @METHODS.add_as("toLocaleString")

@@ -7,7 +7,7 @@ from functools import reduce
 
 from koi_lang.js.calling import describe
 from koi_lang.js.comparison import equal, greater, greater_equal, less, less_equal, same
-from koi_lang.js.conversions import number, primitive, rounded, template, text, to_int32, truth
+from koi_lang.js.conversions import number, primitive, template, text, to_double, to_int32, truth
 from koi_lang.js.environment import note_rounding
 from koi_lang.js.errors import TypeErrorValue
 from koi_lang.js.method_tables import Constructor
@@ -90,7 +90,7 @@ def remainder(a: Value, b: Value) -> int | float:
     """`a % b`, with the sign of `a`."""
     if type(a) is int is type(b) and 0 <= a <= MAX_EXACT >= b > 0:
         return a % b
-    a, b = rounded(number(a)), rounded(number(b))
+    a, b = to_double(number(a)), to_double(number(b))
     if b == 0 or a != a or b != b or math.isinf(a):
         return NAN
     if type(a) is int and type(b) is int and a >= 0:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import singledispatchmethod
 from typing import Any
 
@@ -17,7 +18,7 @@ from koi_lang.compiler import nodes as n
 from koi_lang.compiler.build import MIXED_OPERATORS, RESERVED
 from koi_lang.compiler.operators import LAZY
 from koi_lang.compiler.parser import parse_expression
-from koi_lang.compiler.templates import COMPUTED, changes
+from koi_lang.compiler.templates import COMPUTED, COPYING, changes
 from koi_lang.compiler.walk import everything
 from koi_lang.diagnostics import nearest
 from koi_lang.errors import ExpressionError, UnreadableExpressionError
@@ -328,8 +329,8 @@ class _Evaluator:
                 return call_helpers.apply(self._static(holder, name), *values)
             case n.Member(name=name) if name in CALLING:
                 return self._call_each(node.callee, node.arguments)
-            case n.Member(name=name) if name in METHODS:
-                return self._method(node.callee, self._values(node.arguments))
+            case n.Member(name=name) if (called := COPYING.get(name, name)) in METHODS:
+                return self._method(replace(node.callee, name=called), self._values(node.arguments))
         near = None
         if isinstance(node.callee, n.Member):
             holder = self.value(node.callee.object)  # what is wrong in there is the better reason

@@ -96,6 +96,7 @@ NAMES: dict[str, Any] = {
         ("`${a.output.list.map(x => `<${x}>`).join('')}`", "<1><2><3>"),
         ("'ab'.repeat(2) + 'x'.padStart(3) + 'a-b-c'.replaceAll('-', '+') + 'aa'.replace('a', 'b')", "abab  xa+b+cba"),
         ("[1].concat([2], 3).toReversed()", [3, 2, 1]),
+        ("a.output.list.reverse().concat(a.output.list)", [3, 2, 1, 1, 2, 3]),
         ("n ** 2", 25),
         ("Object.fromEntries(Object.entries({ b: 1 }).map(([k, v]) => [k.toUpperCase(), v + 1]))", {"B": 2}),
     ],

@@ -54,7 +54,7 @@ def test_the_system_text_is_the_same_for_all_payloads(play: Player, payload: Any
 
 @pytest.mark.parametrize("call", ["sort()", "sort((a, b) => a - b)", "toReversed()", "push(9)", "reverse()"])
 def test_a_hole_changes_neither_the_payload_nor_the_state(play: Player, call: str) -> None:
-    """A list is sorted as a copy; what changes a list stays text."""
+    """A list is sorted and reversed as a copy; what changes a list stays text."""
     program = solo("execute", playbook=f"Say {{{{args.xs.{call}}}}} and {{{{args.xs}}}}.")
     payload = {"xs": [3, 1, 2]}
 

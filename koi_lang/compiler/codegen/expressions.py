@@ -25,6 +25,7 @@ from koi_lang.compiler.kinds import A_TEXT, COMPARISONS, LOOSE, NUMBER, binary
 from koi_lang.compiler.operators import LAZY
 from koi_lang.compiler.scope import ScopeVariable
 from koi_lang.compiler.symbols import Symbol
+from koi_lang.compiler.templates import COPYING
 from koi_lang.source import Span
 
 OPERATORS = {
@@ -433,9 +434,9 @@ def key_of(node: n.Member | n.Index, e: Emitter) -> ast.expr:
 
 
 def _method_key(callee: n.Member | n.Index, e: Emitter) -> ast.expr:
-    """The key of a call; a text sorts a copy, since it is made again before each request."""
+    """The key of a call; a text sorts and reverses a copy, since it is made again before each request."""
     name = callee.name if isinstance(callee, n.Member) else getattr(callee.index, "value", None)
-    return py.constant("toSorted", e.at(callee.span)) if e.lenient and name == "sort" else key_of(callee, e)
+    return py.constant(COPYING[name], e.at(callee.span)) if e.lenient and name in COPYING else key_of(callee, e)
 
 
 def is_key_harmless(node: n.Member | n.Index, e: Emitter) -> bool:

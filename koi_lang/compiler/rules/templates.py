@@ -93,7 +93,7 @@ def unknown_placeholder(file: Analysis, report: Report) -> None:
     In the texts of playbooks and prompts there are `args`, the payload; `state`; `agentName`; `userMessage`; the
     parameters of the handler or prompt; `JSON` and `Math`. Anything else the model reads as written, braces included,
     and so it does where the braces hold `await`, an assignment, a function in braces or a call that changes a value,
-    such as `push`. A text is made again before each request, so it must change nothing; `sort` sorts a copy.
+    such as `push`. A text is made again before each request, so it changes nothing: `sort` and `reverse` make a copy.
 
     Wrong:
 

@@ -126,7 +126,7 @@ class _Ended:
         return "".join(output.text() for output in self.outputs)
 
     @property
-    def end_of_output(self) -> str:
+    def last_output(self) -> str:
         """The end of its output, without that of its report where it printed anything else."""
         return next(filter(None, (output.text().strip() for output in reversed(self.outputs))), "")[-MAX_END_CHARS:]
 
@@ -134,9 +134,7 @@ class _Ended:
     def fix(self) -> str:
         """What to do about a failure that only its output explains."""
         return (
-            f"See what it printed, which ends with: {self.end_of_output}"
-            if self.end_of_output
-            else "It printed nothing."
+            f"See what it printed, which ends with: {self.last_output}" if self.last_output else "It printed nothing."
         )
 
 
@@ -172,7 +170,7 @@ def _judge(tool: CheckTool, request: ToolRequest, ended: _Ended, file: str) -> C
     try:
         report = tool.read(_read_report(tool, ended, file), request.folder)
     except UnreadableReportError as error:
-        last = f"; the last that it printed: {ended.end_of_output.splitlines()[-1]}" if ended.end_of_output else ""
+        last = f"; the last that it printed: {ended.last_output.splitlines()[-1]}" if ended.last_output else ""
         title = f"could not read the report of {tool.name}: {error} (exit code {ended.code}){last}"
         return CheckReport(findings=[request.finding(title, ended.fix)])
     return _hold_against(tool, request, ended, report)
