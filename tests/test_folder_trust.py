@@ -236,6 +236,26 @@ def test_a_rule_that_goes_is_asked_about(project: Project, before: str, after: s
     assert read_settings(project.folder).is_trusted
 
 
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ('deploy = "ask"', 'deploy = "never"'),
+        ('ask = ["move_*"]\ndeny = []', 'deny = ["move_*"]'),
+    ],
+)
+def test_a_rule_that_becomes_stricter_is_not_asked_about(project: Project, before: str, after: str) -> None:
+    """What had the person asked may be denied without a word of them, and its end is noticed as that of any denial."""
+    text = '[trust]\ndeploy = "ask"\n[mcp.files]\ncommand = "serve-files"\nask = ["move_*"]\ndeny = []\n'
+    project.write("koi.toml", text)
+    trust_in_folder(read_settings(project.folder)).save(is_trusted=True)
+
+    project.write("koi.toml", text.replace(before, after))
+    is_stricter_trusted = read_settings(project.folder).is_trusted
+    project.write("koi.toml", text)
+
+    assert (True, False) == (is_stricter_trusted, read_settings(project.folder).is_trusted)
+
+
 def test_a_rule_that_came_later_is_asked_about_too(project: Project) -> None:
     """New rules need no word of the person, and are known from then on."""
     project.write("koi.toml", RULES)

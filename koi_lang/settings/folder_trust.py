@@ -118,9 +118,10 @@ class FolderTrust:
 
     @property
     def lifted_rules(self) -> list[Sequence[str]]:
-        """Restrictions from the time of the decision that are gone: their keys and values."""
+        """Restrictions from the time of the decision that are gone, for no stricter ones: their keys and values."""
         content = self.record.read()
-        return [rule for rule in content.get(RULES, ()) if rule not in self.rules] if content.get(IS_TRUSTED) else []
+        known = content.get(RULES, ()) if content.get(IS_TRUSTED) else ()
+        return [rule for rule in known if rule not in self.rules and _make_stricter(rule) not in self.rules]
 
     @property
     def digest(self) -> str:
@@ -249,6 +250,13 @@ def _rules(files: ParsedFiles) -> Iterator[list[str]]:
         for name in NARROWING_LISTS:
             yield from ([*keys, name, str(rule)] for rule in _as_list(_table(table).get(name)))
     yield from (["trust", topic, word] for topic, word in _table(koi.get("trust")).items() if word in NARROWING_WORDS)
+
+
+def _make_stricter(rule: Sequence[str]) -> list[str]:
+    """A restriction that asks as the one that forbids the same; any other as it is."""
+    if rule[0] == "trust":
+        return [*rule[:-1], "never" if rule[-1] == "ask" else rule[-1]]
+    return [*rule[:-2], "deny" if rule[-2] == "ask" else rule[-2], rule[-1]]
 
 
 def _of_section(section: str, settings: Mapping[str, Any]) -> FoundSettings:

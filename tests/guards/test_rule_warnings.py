@@ -27,10 +27,16 @@ def told(allow: str = "", deny: str = "", ask: str = "", folder: Path = Path("/p
         ({"ask": "write:.git/**"}, "the rule `write:.git/**` never counts: what it names is closed to agents: "),
         (
             {"allow": "write:a/*.py", "deny": "*:A/**"},
-            "the rule `write:a/*.py` never counts: `*:A/**` denies all of it",
+            "the rule `write:a/*.py` of `allow` never counts: `*:A/**` of `deny` denies all of it",
         ),
-        ({"allow": "run:rm*", "deny": "run:rm*"}, "the rule `run:rm*` never counts: `run:rm*` denies all of it"),
-        ({"allow": "run:rm*", "deny": "run:rm"}, "the rule `run:rm*` never counts: `run:rm` denies all of it"),
+        (
+            {"allow": "run:rm*", "deny": "run:rm*"},
+            "the rule `run:rm*` of `allow` never counts: `run:rm*` of `deny` denies all of it",
+        ),
+        (
+            {"ask": "run:rm*", "deny": "run:rm"},
+            "the rule `run:rm*` of `ask` never counts: `run:rm` of `deny` denies all of it",
+        ),
         ({"deny": "**"}, "the rule `**` denies everything"),
     ],
 )

@@ -298,20 +298,22 @@ def explain_rules(allow: Iterable[str], restrictions: Restrictions, folder: Path
         for linked in behind_links(rule, folder) if "/" in rule.pattern else ():
             target = f"{rule.kind}:{linked.pattern.removeprefix('/') or '.'}"
             yield f"the rule `{rule.text}` never counts: a link in it leads elsewhere; write `{target}`"
-    for rule in dict.fromkeys((*allowing, *restrictions.ask)):
-        if why := _leads_out(rule, folder) or _why_never(rule, restrictions.deny):
-            yield f"the rule `{rule.text}` never counts: {why}"
+    for section, rules in (("allow", allowing), ("ask", restrictions.ask)):
+        for rule in dict.fromkeys(rules):
+            if why := _leads_out(rule, folder) or _why_closed(rule):
+                yield f"the rule `{rule.text}` never counts: {why}"
+            elif around := next((each for each in restrictions.deny if _is_within(rule, each)), None):
+                never = f"the rule `{rule.text}` of `{section}` never counts"
+                yield f"{never}: `{around.text}` of `deny` denies all of it"
     for rule in restrictions.deny:
         if why := _leads_out(rule, folder):
             yield f"the rule `{rule.text}` never counts: {why}"
 
 
-def _why_never(rule: AccessRule, deny: Iterable[AccessRule]) -> str:
+def _why_closed(rule: AccessRule) -> str:
     parts = [part for part in rule.pattern.split("/") if part and part.strip("*")]
-    if rule.kind in FILES and (why := is_closed(parts)):
-        return f"what it names is closed to agents: {why}"
-    denying = next((each for each in deny if _is_within(rule, each)), None)
-    return f"`{denying.text}` denies all of it" if denying else ""
+    why = is_closed(parts) if rule.kind in FILES else ""
+    return why and f"what it names is closed to agents: {why}"
 
 
 def _leads_out(rule: AccessRule, folder: Path) -> str:
