@@ -111,7 +111,7 @@ def register_navigation(server: LanguageServer, programs: Workspace) -> None:  #
         try:
             edits = rename(found[1], params.new_name, programs)
         except RenameError as error:
-            raise JsonRpcInvalidParams(" ".join(filter(None, [str(error), error.help]))) from None
+            raise JsonRpcInvalidParams(": ".join(filter(None, [str(error), error.help]))) from None
         changes = {}
         for path, each in edits.items():
             positions = programs.map_of_path(path)

@@ -138,7 +138,7 @@ def test_a_rename_reaches_other_files_and_placeholders(editor: Editor, uri: str)
     ("new", "told"),
     [
         ("return", "is a word of the language"),
-        ("two words", "is no name"),
+        ("two words", "is no name: a name consists of"),
         ("Boss", "something else would be wrong"),
     ],
 )
