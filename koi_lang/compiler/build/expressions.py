@@ -80,7 +80,12 @@ class Expressions(Annotations):
         return name
 
     def number(self, children: Children) -> n.Literal:
-        """A number in any of its notations."""
+        """A number in any of its notations. Raises BuildError for `017`, which is 15 in old programs of JavaScript."""
+        if children[0][0] == "0" and children[0][1:2].isdigit():
+            plain = children[0].lstrip("0_") or "0"
+            is_octal = set(plain) <= set("01234567_")
+            help = f"write `{plain}`{f', or `0o{plain}` for a number in base 8' if is_octal else ''}."
+            raise BuildError(span_of(children[0]), f"`{children[0]}` begins with a zero", help, "E0613")
         return n.Literal(span_of(children[0]), number(children[0]))
 
     def boolean(self, children: Children) -> n.Literal:

@@ -29,6 +29,11 @@ NO_HANDLERS = {
 ALLOWED = frozenset(("try", "catch", "finally", "throw", "instanceof"))
 
 
+RESERVED_BY_JAVASCRIPT = frozenset(
+    "break case class continue debugger delete do enum extends new super switch this typeof void with".split()
+)
+
+
 @rule("E0201", "error")
 def unknown_role(file: Analysis, report: Report) -> None:
     """A role is named that nobody declares.
@@ -332,6 +337,30 @@ def reserved_handler(file: Analysis, report: Report) -> None:
         if name.lower() in words:
             help = f"call it `start`, `execute`, `process` or `{name.lower()}Handler`."
             report.add(handler.name.span, f"`{name}` is a reserved word and cannot be the name of a handler", help=help)
+
+
+@rule("E0267", "error")
+def reserved_name(file: Analysis, report: Report) -> None:
+    """A variable, parameter or function has a name that JavaScript reserves.
+
+    Words such as `class`, `enum` or `new` are no names there, and a reader takes them for what they are. After a dot
+    and as keys of objects every word may stand.
+
+    Wrong:
+
+        in handler(args: { enum: number }): const { enum } = args  return enum
+
+    Right:
+
+        in handler(args: { enum: number }): const { enum: values } = args  return values
+    """
+    bindings = ((binding.name, binding.span) for binding, _ in file.index.of(n.Binding))
+    functions = ((each.name, each.span) for each, _ in file.index.of(n.Function) if not each.exported)
+    for name, span in (*bindings, *functions):
+        if name in RESERVED_BY_JAVASCRIPT:
+            place = Span(span.start, span.start + len(name)) if span.end - span.start == len(name) else span
+            help = f"choose another name, such as `{name}Value`."
+            report.add(place, f"`{name}` is a reserved word and cannot be a name", help=help)
 
 
 @rule("E0220", "error")

@@ -154,6 +154,19 @@ _TEXTS = {
 
             const power = -(args.x ** 2)
     """,
+    "E0613": """
+        A number begins with a zero.
+
+        In old programs of JavaScript `017` is 15; elsewhere in code it is an error.
+
+        Wrong:
+
+            const mode = 017
+
+        Right:
+
+            const mode = 0o17
+    """,
     "E0608": """
         The permission of a skill stands behind functions of it, or there are two.
 
