@@ -136,6 +136,7 @@ def test_the_best_round_stays(project: Project) -> None:
 
     assert (done.returncode, done.stdout) == (3, "text 1\n1 of 2 tests fail\n"), done.stderr
     assert "return a * 2" in (project.folder / "sums.py").read_text()
+    assert "round 2 was worse than round 1, so the last 1 of 3 were not tried\n" in done.stderr
 
 
 FEWER = "fewer tests ran than before:"
