@@ -47,24 +47,28 @@ def wrong_braces(file: Analysis, report: Report) -> None:
         for match in SINGLE.finditer(text.value):
             if match[1] in roots:
                 help = f"write `{{{{{match[1]}{match[2]}}}}}`."
-                _report(text, match[0], help, file, report)
+                _report(text, match, help, file, report)
     for text, parameter in _parameters(file):
         for match in re.finditer(rf"(?<![\w${{]){{\s*{parameter}\s*}}(?!}})", text.value):
-            _report(text, match[0], f"write `{{{{{parameter}}}}}`.", file, report)
+            _report(text, match, f"write `{{{{{parameter}}}}}`.", file, report)
     for text, resolution in _in_code(file):
         for match in INSERTED.finditer(file.unit.source.text, text.span.start, text.span.end):
             path = match[0].strip("#${}()\\ ")
             if _is_visible(re.split(r"\W", path)[0], text, resolution):
                 help = f"write the text in backticks, with `${{{path}}}`."
-                _report(text, match[0], help, file, report)
+                report.add(Span(*match.span()), f"`{match[0]}` is not filled in", help=help)
                 break
 
 
-def _report(text: n.Text, found: str, help: str, file: Analysis, report: Report) -> None:
-    source = file.unit.source.text
-    at = source.find(found, text.span.start, text.span.end)
-    span = Span(at, at + len(found)) if at >= 0 else text.span
-    report.add(span, f"`{found}` is not filled in", help=help)
+def _report(text: n.Text, found: re.Match[str], help: str, file: Analysis, report: Report) -> None:
+    """Report single braces where they stand, and not two braces around the same name."""
+    at = text.start + found.start() if text.start is not None else -1
+    if text.start is None:
+        alone = re.compile(rf"(?<![\w${{]){re.escape(found[0])}(?!}})")
+        place = alone.search(file.unit.source.text, text.span.start, text.span.end)
+        at = -1 if place is None else place.start()
+    span = Span(at, at + len(found[0])) if at >= 0 else text.span
+    report.add(span, f"`{found[0]}` is not filled in", help=help)
 
 
 def _in_playbooks(file: Analysis, program: AnalysedProgram) -> Iterator[tuple[n.Text, frozenset[str]]]:
