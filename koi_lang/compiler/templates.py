@@ -143,7 +143,7 @@ def parts(text: n.Text) -> tuple[str | Placeholder, ...]:
 
 
 def _expression(text: str) -> n.Expression | None:
-    if PATH.fullmatch(text):
+    if PATH.fullmatch(text) and text not in ("null", "true", "false"):
         return _path(text)
     if not text:
         return None

@@ -27,6 +27,7 @@ FILTERS = {
     "upper": ".toUpperCase()", "lower": ".toLowerCase()", "trim": ".trim()", "length": ".length", "join": '.join(", ")',
     "first": "[0]", "last": ".at(-1)", "default": ' ?? "…"', "capitalize": "…", "string": "",
 }  # fmt: skip
+THIS_STATE = re.compile(r"this\.state\.(\w+)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -249,7 +250,9 @@ def _named_in_calls(file: Analysis, everywhere: frozenset[str]) -> Iterator[tupl
 def _root_help(name: str, filled: Filled) -> tuple[str, str | None]:
     """What to write instead of a name, in a sentence, and alone where it may simply be replaced."""
     if name == "this":
-        return "the state is called `state` here: `{{state.count}}`.", None
+        path = THIS_STATE.search(filled.hole.source)
+        field = path[1] if path else next(iter(sorted(filled.scope.fields.get("state", ()))), "count")
+        return f"the state is called `state` here: `{{{{state.{field}}}}}`.", None
     for root in ("args", "state"):
         if name in filled.scope.fields.get(root, ()):
             return f"write `{{{{{root}.{name}}}}}`.", f"{root}.{name}"
