@@ -477,6 +477,9 @@ def item_in_code(failure: Failure) -> SyntaxHelp | None:
     word = failure.word()
     if not failure.is_code or word not in (*ITEMS, "role", "team", "agent", "skill", "prompt", "mcp", "import", "run"):
         return None
+    if word == "export" and failure.word(1) in ("const", "let", "var"):
+        help = "leave `export` out: a variable is seen by the code behind it, and others get what a handler returns."
+        return SyntaxHelp("`export` cannot stand in code", failure.span, help)
     outside = f"out of the {failure.frames[0].word}, before it or behind it"
     place = "to the body of the agent" if word in ITEMS else outside
     return SyntaxHelp(
