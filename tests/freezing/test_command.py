@@ -33,6 +33,7 @@ PROGRAM = '''
         return { place: "shelf " + args.item.charCodeAt(0) }
       }
     }
+    agent Other : Helper { on reserve(args: { item: string }) { return { place: "far away" } } }
     team Shop { stock: Stock }
     agent Desk : Clerk {
       uses team Shop
@@ -156,16 +157,19 @@ def test_no_plans_asks_the_model(frozen: Project) -> None:
             "on reserve(args: { item: string, n?: number })",
             "its team has changed",
         ),
+        ("item: string }) {", 'item: string }) { affordance "Reserve it for a day"', "its team has changed"),
+        ("agent Stock : Helper {", 'agent Stock : Helper { affordance "Stock of a rival"', "its team has changed"),
+        ("stock: Stock", "stock: Other", "its team has changed"),
     ],
 )
 def test_a_changed_program_is_not_answered_by_its_old_plan(frozen: Project, before: str, after: str, why: str) -> None:
     """The model is asked, and the person is told why."""
     program = (frozen.folder / "orders.koi").read_text()
     assert before in program
-    (frozen.folder / "orders.koi").write_text(program.replace(before, after))
+    (frozen.folder / "orders.koi").write_text(program.replace(before, after, 1))
     ran = place(frozen, NEW, answer(NEW))
 
-    assert (0, LINES) == (ran.returncode, ran.stdout)
+    assert 0 == ran.returncode
     assert f"the plan of `Desk.place` is not used: {why}; freeze it again" in ran.stderr
 
 

@@ -21,14 +21,15 @@ from koi_lang.llm.messages import Adapter, Delta, Request, StreamEnd, Task, Text
 from koi_lang.runtime.actions.registered import ActionContext, ActionError, action
 from koi_lang.runtime.playbook.delegation import reachable
 from koi_lang.runtime.playbook.holes import texts_in, why_not_plain
+from koi_lang.runtime.schema import of_function, of_result
 from koi_lang.system.interpolation import HOLE
 
 if TYPE_CHECKING:
     from koi_lang.runtime.agents.declarations import AgentDeclaration
     from koi_lang.runtime.ports import AgentPort
 
-# Earlier plans take values with blanks in commands that were never recorded so, and nobody has confirmed them.
-FORMAT = 3
+# Earlier plans do not say which agents and which texts of actions they were made for.
+FORMAT = 4
 # Beside a program.
 FOLDER = "plans"
 PROVIDER = "frozen"
@@ -134,11 +135,18 @@ def part_hashes(about: AgentDeclaration, event: str, playbook: str, members: Seq
     handler = about.find(event)
     result = None if handler is None or handler.result is None else handler.result.schema
     events = [
-        [member.key, name, each.schema, each.result and each.result.schema]
-        for member in members
-        for name, each in member.agent.about.handlers.items()
+        [
+            *(member.key, of.name, of.affordance, name, each.affordance or of.playbooks.get(name)),
+            *(each.schema, each.result and each.result.schema),
+        ]
+        for member, of in ((member, member.agent.about) for member in members)
+        for name, each in of.handlers.items()
     ]
-    skills = [[each.name, sorted(each.functions)] for each in about.skills()]
+    skills = [
+        [each.name, each.affordance, name, function.__doc__, of_function(function), of_result(function)]
+        for each in about.skills()
+        for name, function in sorted(each.functions.items())
+    ]
     servers = [[each.name, each.granted] for each in about.mcps()]
     return {
         "playbook": digest(playbook),
