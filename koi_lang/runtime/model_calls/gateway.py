@@ -79,7 +79,9 @@ class ModelGateway:
 
     def _block(self, agent: AgentPort, use: str) -> tuple[dict[str, Any], str]:
         """A block, and the purpose whose usual settings count: another one where the block names it as its `role`."""
-        own, named = agent.about.llm, self._call_options(agent) if use == "default" else {}
+        own, named, phases = agent.about.llm, dict[str, Any](), agent.phases
+        if use == "default":  # what the phase of the agent, and the call under way, ask for
+            named = {**({} if phases is None else phases.model), **call_options.get().model}
         if named and model_choice.is_role(named.get("model")):
             use = str(named.pop("model"))
         declared = own.get(use) or self._usual.get(use) or own.get("default")
@@ -91,11 +93,6 @@ class ModelGateway:
         known = role if role in self._usual else "default"
         usual = self._usual.get(known)
         return self._exchange(usual() if usual is not None else {}, block), known
-
-    @staticmethod
-    def _call_options(agent: AgentPort) -> dict[str, Any]:
-        """The options of a model that a phase of an agent, and the call under way, ask for."""
-        return {**(agent.phases.model if agent.phases is not None else {}), **call_options.get().model}
 
     def _exchange(self, block: Mapping[str, Any], named: Mapping[str, Any]) -> dict[str, Any]:
         roles = {role: usual() for role, usual in self._usual.items()} if "model" in named else {}
