@@ -621,19 +621,14 @@ def unreadable_pattern(file: Analysis, report: Report) -> None:
             compile_pattern(regex.pattern, regex.flags)
         except SyntaxErrorValue as error:
             reason = error.message.rpartition(f"/{regex.pattern}/{regex.flags}: ")[2]
-            is_of_flags = reason.startswith("Invalid flags")
-            help = "the flags are `d`, `g`, `i`, `m`, `s`, `u` and `y`, each once."
-            help = help if is_of_flags else _pattern_help(regex, reason)
+            help = "a sign that stands for itself has a backslash before it: `\\(`, `\\[`, `\\+`."
+            if reason.startswith("Invalid flags"):
+                help = "the flags are `d`, `g`, `i`, `m`, `s`, `u` and `y`, each once."
+            elif reason == UNEVEN_LOOKBEHIND:
+                help = "match the text before it, too, and take a group of the match: `/a+(b)/`."
+            elif inline := INLINE_FLAGS.match(regex.pattern):
+                help = f"write the flags behind the pattern: `/{regex.pattern[inline.end() :]}/{inline[1]}`."
             report.add(regex.span, f"this regular expression cannot be read: {reason}", help=help)
-
-
-def _pattern_help(regex: n.Regex, reason: str) -> str:
-    """The advice for a pattern that cannot be read."""
-    if reason == UNEVEN_LOOKBEHIND:
-        return "match the text before it, too, and take a group of the match: `/a+(b)/`."
-    if inline := INLINE_FLAGS.match(regex.pattern):
-        return f"write the flags behind the pattern: `/{regex.pattern[inline.end() :]}/{inline[1]}`."
-    return "a sign that stands for itself has a backslash before it: `\\(`, `\\[`, `\\+`."
 
 
 @rule("E0264", "warning")
