@@ -89,6 +89,8 @@ class Translation:
         """Without `captures` only groups that the pattern itself refers to are kept apart."""
         self.pattern = pattern
         self.flags = flags
+        # Patterns of schemas and of searches have the escapes of Unicode without a flag, as JSON Schema wants it.
+        self._has_properties = "u" in flags or not captures
         self.captures = captures or _BACK_REFERENCE.search(pattern) is not None
         self.groups, self._rounds = _find_repeated(pattern)
         self.numbers = [0]
@@ -213,14 +215,14 @@ class Translation:
 
     def _property(self) -> str:
         """`p{L}` of an escape, which only stands for a category with the flag `u`; empty for others."""
-        found = _PROPERTY.match(self.pattern, self.at) if "u" in self.flags else None
+        found = _PROPERTY.match(self.pattern, self.at) if self._has_properties else None
         self.at += len(found[0]) if found else 0
         return found[0] if found else ""
 
     def _character(self) -> str:
         """The one character that an escape stands for."""
         found = _CODE.match(self.pattern, self.at)
-        if found and (found[1] is None or "u" in self.flags):
+        if found and (found[1] is None or self._has_properties):
             self.at = found.end()
             code = int(found[1] or found[2] or found[3], 16)
             if code > 0x10FFFF:

@@ -153,7 +153,7 @@ def test_python_asks_nobody(machine: Machine) -> None:
 
 def test_a_server_of_the_folder_is_not_started(machine: Machine) -> None:
     """A program that uses it is told why there is none."""
-    machine.project.write("koi.toml", HOSTILE)
+    machine.project.write("koi.toml", HOSTILE.replace("STRANGER", "http://127.0.0.1:9"))
     machine.project.write(
         "a.koi", "role R { can execute }\nagent A : R { uses mcp files\n on a(args: Json) {} }\nrun A.a({})\n"
     )

@@ -38,7 +38,9 @@ def read(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The files that are read, as they are."""
     found: list[str] = []
     read_file = taking.read_file
-    monkeypatch.setattr(taking, "read_file", lambda folders, path: found.append(path) or read_file(folders, path))
+    monkeypatch.setattr(
+        taking, "read_file", lambda folders, path, **how: found.append(path) or read_file(folders, path, **how)
+    )
     return found
 
 
