@@ -32,6 +32,7 @@ from koi_lang.runtime.actions.control import FOR_EACH
 from koi_lang.runtime.journal import store
 from koi_lang.runtime.model_calls.frozen_plans import EXPECT, FOLDER, FrozenPlan, describe_form, plan_path, read_plan
 from koi_lang.sessions.options import RunOptions
+from koi_lang.sessions.plan_checks import MORE, PlanCheck, check_plan, stands_alone
 from koi_lang.sessions.prepared import Prepared, prepare_program
 from koi_lang.sessions.prompt_preview import CallToPreview, PromptPreview, call_named, preview_prompt
 from koi_lang.sessions.trust import doubt_about, read_signed
@@ -270,6 +271,8 @@ def _plan(
         frozen = explain_calls(usable, evaluate, fixed)
     except UnexplainedError as error:
         raise FreezeError(f"`{call.name}` is not frozen: {error}", help=_help_of(calls)) from error
+    if not stands_alone(preview):
+        raise FreezeError(f"`{call.name}` is not frozen: {MORE}", help="Its agent `uses` files, such as notes.")
     runs = tuple(dict.fromkeys(each.run for each in usable))
     plan = FrozenPlan(call.name, Path(ready.path).name, runs, preview.hashes, frozen.fits, frozen.actions, tuple(fixed))
     others = recorded_calls(call.agent.about, call.handler.event, recordings_beside(Path(ready.path), ready.folder))
@@ -300,22 +303,11 @@ def _check(ready: Prepared) -> int:
     wrong = 0
     for path in sorted((Path(ready.path).parent / FOLDER).glob("*.json")):
         try:
-            found = _problems(ready, read_plan(path))
+            check = check_plan(ready, read_plan(path))
         except KoiError as error:
-            found = [error.message]
-        wrong += bool(found)
-        for line in found or ["holds"]:
+            check = PlanCheck([error.message], 0)
+        wrong += bool(check.problems)
+        holds = "holds" if check.recordings else "there is no recording to hold it against"
+        for line in check.problems or [holds]:
             click.echo(clean(f"{path.stem}: {line}"))
     return 1 if wrong else 0
-
-
-def _problems(ready: Prepared, plan: FrozenPlan) -> list[str]:
-    """What recordings and the program as it is now have against a plan. Raises KoiError."""
-    call = call_named(ready, plan.handler)
-    calls = recorded_calls(call.agent.about, call.handler.event, recordings_beside(Path(ready.path), ready.folder))
-    if not calls.usable:
-        return []
-    preview = asyncio.run(preview_prompt(ready, _with_payload(call, calls), lambda line: None))
-    changed = [part for part, hash in preview.hashes.items() if plan.hashes.get(part) != hash]
-    made = [f"was made for another {' and another '.join(changed)}; freeze it again"] if changed else []
-    return [*made, *differences(plan, calls.usable, evaluate)]

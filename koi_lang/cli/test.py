@@ -19,15 +19,17 @@ from koi_lang.cli.ui.output import writing
 from koi_lang.cli.ui.text import has_colours
 from koi_lang.errors import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_OK, UsageError
 from koi_lang.sessions.options import require_settings
+from koi_lang.sessions.plan_checks import collect_plan
 from koi_lang.system.text_width import clean
 from koi_lang.testing.cases import Case, CaseResult, title
-from koi_lang.testing.discovery import find
+from koi_lang.testing.discovery import COLLECTORS, PLAN, find
 from koi_lang.testing.junit import junit
 from koi_lang.testing.pool import results
 from koi_lang.testing.report import case_line, line, report, result_line
 from koi_lang.testing.selection import selection
 
 EXIT_NOTHING = 5
+ALL_COLLECTORS = {**COLLECTORS, PLAN: collect_plan}
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +82,7 @@ def command(
     """
     timeout_s = seconds("--max-time", max_time)
     chosen = selection(text) if text is not None else lambda _: True
-    cases = [case for case in find(paths or (".",), update=update) if chosen(title(case))]
+    cases = [case for case in find(paths or (".",), update=update, collectors=ALL_COLLECTORS) if chosen(title(case))]
     if not cases:
         _say_that_there_is_nothing(text)
     if only_list:

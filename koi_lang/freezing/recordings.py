@@ -145,6 +145,8 @@ def why_unusable(entries: Sequence[JournalEntry]) -> str:
     asked = next(each for each in own if each.kind == ModelAsked.type)
     if asked.data.get("kept", 0):
         return "its model remembered an earlier conversation"
+    if any(each.kind == "done" and each.path[-1].startswith("guidance#") and each.data.get("result") for each in own):
+        return "its agent uses files, such as notes, and its model was told of them, which no plan knows"
     return "" if playbook_in(entries) else "its journal does not say what its model was asked"
 
 

@@ -11,16 +11,11 @@ from pathlib import Path
 
 from koi_lang.diagnostics import suggestion
 from koi_lang.errors import JournalError, UsageError
-from koi_lang.freezing.plans import differences
-from koi_lang.freezing.recordings import recorded_calls, recordings_beside
-from koi_lang.program import loader
-from koi_lang.program.declarations import agents_of
-from koi_lang.program.files import absolute, inside
-from koi_lang.program.safe_expressions import evaluate
+from koi_lang.program.files import inside
 from koi_lang.redaction.redactor import redactor
 from koi_lang.runtime.journal.reader import program_of, read_header
 from koi_lang.runtime.journal.writer import Writer
-from koi_lang.runtime.model_calls.frozen_plans import FOLDER, read_plan
+from koi_lang.runtime.model_calls.frozen_plans import FOLDER
 from koi_lang.settings import environment
 from koi_lang.testing import blocks
 from koi_lang.testing.cases import Broken, Case, CaseAttempt, CaseOutcome, Collect, failed_outcome, relative_path
@@ -28,7 +23,6 @@ from koi_lang.testing.recorded import Replayed, replay
 
 DIFFERENT = "error: the program does something else than when this run was recorded"
 UPDATE = "`koi test --update` takes what it does now as what is expected."
-FREEZE = "`koi freeze` makes a plan of the recordings as they are now."
 ANEW = (
     "this recording does not lead to the end of the run. To record it again, remove `{path}` and write "
     "`{run}`, then `koi runs export last -o {path}`."
@@ -90,42 +84,6 @@ class Recording:
         return found
 
 
-@dataclass(frozen=True, slots=True)
-class PlanCase:
-    """A frozen plan, which is to do what the recordings of its handler did."""
-
-    path: Path
-    name: str = ""
-    line: int = 1
-
-    def run(self) -> CaseOutcome:
-        """Hold the plan against the recordings of this folder and those in `tests` beside its program."""
-        attempt = CaseAttempt()
-        with attempt.alone():
-            problems = self._problems()
-        if attempt.error is not None:
-            return failed_outcome(attempt.error, CaseOutcome(False, attempt.seconds))
-        lines = "\n".join(f"  {problem}" for problem in problems)
-        message = f"error: the plan does something else than its recordings\n{lines}\n  = help: {FREEZE}"
-        return CaseOutcome(not problems, attempt.seconds, message if problems else "")
-
-    def _problems(self) -> list[str]:
-        plan = read_plan(self.path)
-        program = self.path.parent.parent / plan.program
-        name = plan.handler.partition(".")[0]
-        event = plan.handler.removeprefix(f"{name}.")
-        agents = {agent.about.name: agent.about for agent in agents_of(loader.module_of(absolute(str(program))))}
-        if name not in agents or event not in agents[name].handlers:
-            return [f"there is no handler `{plan.handler}`"]
-        calls = recorded_calls(agents[name], event, recordings_beside(program, Path.cwd()))
-        return list(differences(plan, calls.usable, evaluate))
-
-
-def collect_plan(path: Path, update: bool) -> Sequence[Case]:
-    """The frozen plan in a file."""
-    return [PlanCase(path)]
-
-
 def _is_complete(found: Replayed) -> bool:
     """Whether the recording holds all that the program asks for now, so that it can be written anew."""
     new = [difference.now for difference in found.differences if difference.before is None and difference.now]
@@ -138,7 +96,7 @@ RECORDED, RECORDED_UNDER = ".jsonl", "tests"
 PLAN = ".json"
 # Between a file and the name of one of its cases.
 NAMED = "::"
-COLLECTORS: Mapping[str, Collect] = {".koi": blocks.collect, ".jsonl": collect, PLAN: collect_plan}
+COLLECTORS: Mapping[str, Collect] = {".koi": blocks.collect, ".jsonl": collect}
 
 
 def find(paths: Iterable[str], *, update: bool = False, collectors: Mapping[str, Collect] = COLLECTORS) -> list[Case]:

@@ -266,7 +266,7 @@ def test_koi_test_holds_plans_against_recordings(frozen: Project) -> None:
     failed = frozen.koi("test")
 
     assert (0, 1) == (passed.returncode, failed.returncode)
-    assert "the plan does something else than its recordings" in failed.stdout
+    assert "the plan does not hold" in failed.stdout
     assert "`return` was carried out, and the plan has ended" in failed.stdout
 
 
@@ -613,3 +613,46 @@ def test_invisible_characters_are_spelt_out_and_in_doubt(project: Project) -> No
     assert "${item}\\u202e\\u200b is at ${s1.output.place}" in made.stdout
     assert "the playbook does not say `\\u202e \\u200b`" in made.stderr
     assert "--fixed $'\\u202e \\u200b' --yes" in made.stderr
+
+
+REMEMBERING = """
+    role Clerk { can execute }
+    agent Desk : Clerk {
+      uses memory
+      on place(args: { name: string }) { playbook "Greet {{args.name}}: print hello." }
+    }
+    run Desk.place()
+"""
+
+
+def test_an_agent_whose_model_is_told_of_files_is_not_frozen(project: Project) -> None:
+    """No run could use its plan; so `koi learn` does not offer one."""
+    project.write("p.koi", REMEMBERING)
+    for name in ("Ada", "Bo", "Cy"):
+        said = [{"batch": [{"intent": "print", "message": f"hello {name}"}, {"intent": "return"}]}]
+        project.write("answers.json", json.dumps(said))
+        project.koi("run", "p.koi", "--answers", "answers.json", "--args", json.dumps({"name": name}))
+    made, learnt = project.koi("freeze", "p.koi", "Desk.place", "--yes"), project.koi("learn")
+
+    assert (1, False) == (made.returncode, (project.folder / PLAN).exists())
+    assert "is left out: its agent uses files, such as notes" in made.stderr
+    assert "" == learnt.stdout
+
+
+def test_check_and_test_say_what_has_changed(frozen: Project) -> None:
+    """Another agent in the team makes the plan unused, so it does not hold."""
+    program = (frozen.folder / "orders.koi").read_text()
+    (frozen.folder / "orders.koi").write_text(program.replace("stock: Stock", "stock: Other"))
+    check, test = frozen.koi("freeze", "orders.koi", "--check"), frozen.koi("test")
+
+    assert (1, "Desk.place: was made for another team; freeze it again\n") == (check.returncode, check.stdout)
+    assert (1, True) == (test.returncode, "was made for another team; freeze it again" in test.stdout)
+
+
+def test_check_says_where_there_is_no_recording(frozen: Project) -> None:
+    """Nothing was held against anything, and this is not called `holds`."""
+    for journal in store.journals(frozen.folder):
+        journal.unlink()
+    check = frozen.koi("freeze", "orders.koi", "--check")
+
+    assert (0, "Desk.place: there is no recording to hold it against\n") == (check.returncode, check.stdout)
