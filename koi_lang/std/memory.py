@@ -178,9 +178,11 @@ def find_alike(place: Workplace, note: Note) -> Note | None:
     Raises AgentError for replacing none.
     """
     with closing(open_notes(place.root)) as index:
-        if note.supersedes and index.find(note.supersedes) is None:
+        older = index.find(note.supersedes) if note.supersedes else None
+        if note.supersedes and (older is None or older.owner != note.owner):
+            where = "" if older is None else " in the same folder"
             help = "Leave `supersedes` out, or name a note that there is."
-            raise AgentError(f"there is no note `{note.supersedes}` to supersede", help=help)
+            raise AgentError(f"there is no note `{note.supersedes}`{where} to supersede", help=help)
         found = index.search(note.text, MAX_COMPARED, NoteFilter(owners=(note.owner,)))
     others = [each.note for each in found if each.note.id != note.supersedes]
     same = (other for other in others if says_the_same(note.text, other.text))

@@ -186,6 +186,17 @@ def test_a_folder_that_cannot_be_written_is_an_error(play: Player) -> None:
     assert not {"Traceback"} & {*taken.told.split(), *linked.told.split()}
 
 
+def test_a_note_of_the_person_is_not_superseded(play: Player) -> None:
+    """It would stay, so the one that says to replace it is not written."""
+    person = Path(os.environ["KOI_CONFIG_DIR"]) / "memory"
+    person.mkdir(parents=True)
+    (person / "mine.md").write_text("---\n---\nShip by rail.\n")
+    played = run(play, 'await remember("Ship by lorry.", { supersedes: "mine" })')
+
+    assert "there is no note `mine` in the same folder to supersede" in played.told
+    assert not [*(play.folder / FOLDER).glob("*")]
+
+
 def test_forget_removes_notes_of_the_project_alone(play: Player) -> None:
     """Those of the person stay, and the program is told so."""
     write_note(play.folder, "tabs", "Use tabs.")
