@@ -656,3 +656,25 @@ def test_check_says_where_there_is_no_recording(frozen: Project) -> None:
     check = frozen.koi("freeze", "orders.koi", "--check")
 
     assert (0, "Desk.place: there is no recording to hold it against\n") == (check.returncode, check.stdout)
+
+
+WHOLE = """
+    role Clerk { can execute }
+    type Order = { id: string, sum: number }
+    agent Desk : Clerk {
+      on place(args: { order: Order }): Order { playbook "Return the order {{args.order}}." }
+    }
+    run Desk.place()
+"""
+
+
+def test_a_plan_returns_a_whole_value(project: Project) -> None:
+    """The result of a handler that only returns may be a value of the payload as it is."""
+    project.write("p.koi", WHOLE)
+    for order in ({"id": "a1", "sum": 3}, {"id": "b2", "sum": 4}, {"id": "c3", "sum": 9}):
+        project.write("answers.json", json.dumps([{"batch": [{"intent": "return", "data": order}]}]))
+        project.koi("run", "p.koi", "--answers", "answers.json", "--args", json.dumps({"order": order}))
+    project.koi("freeze", "p.koi", "Desk.place", "--yes", "--fixed", "Return the order args.order")
+    ran = project.koi("run", "p.koi", "--args", '{"order": {"id": "zz", "sum": 5}}', "--result")
+
+    assert (0, {"id": "zz", "sum": 5}) == (ran.returncode, json.loads(ran.stdout or "{}")), ran.stderr

@@ -34,6 +34,7 @@ from koi_lang.runtime.playbook.reply_parser import CUT, HELP_FOR_CUT, LESS, REPE
 from koi_lang.runtime.playbook.tool_schemas import simplify_schema
 from koi_lang.runtime.playbook.written_answer import plain_text
 from koi_lang.runtime.schema import json_form, with_definitions_at_root
+from koi_lang.system.interpolation import HOLE
 
 if TYPE_CHECKING:
     from koi_lang.llm.transcript import Messages
@@ -167,6 +168,8 @@ def read_result(call: PlaybookCall, answer: str, *, is_cut: bool = False, is_end
     value = _value_in(answer)
     if isinstance(value, dict) and value.get("intent") == "return":
         value = value.get("data", value.get("result"))
+    if isinstance(value, str) and HOLE.fullmatch(value):
+        return [Action("return", False, {"data": value})]  # the whole of a known value, as frozen plans return it
     if result is not None and isinstance(value, str) and result.problems(value):
         value = _value_in(value)  # JSON within JSON
     if isinstance(value, dict) and value.keys() == {WRAPPER} and (result is None or not _is_object(result)):
