@@ -74,14 +74,25 @@ def command(file: str, handler: str | None, runs: Sequence[str], fixed: Sequence
     if how["only_check"]:
         sys.exit(_check(ready))
     call = call_named(ready, handler or "")
+    path = plan_path(Path(ready.path).parent / FOLDER, *call.name.split(".", 1))
+    _require_own(path, Path(ready.path).name)
     made = _make_plan(ready, call, runs, fixed, asks=MAX_ASKED if how["ask"] else 0, trust=how["trust"])
     plan = _confirm(made, is_confirmed=how["yes"])
-    path = plan_path(Path(ready.path).parent / FOLDER, *call.name.split(".", 1))
     _write(path, plan)
     shown = path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path
     count = sum(action["intent"] != EXPECT for action in plan.actions)
     explained = f"{count_text(len(plan.recordings), 'recording')} explained by {count_text(count, 'action')}"
     click.echo(clean(f"{call.name}: {explained}; {shown}"))
+
+
+def _require_own(path: Path, program: str) -> None:
+    """Raise FreezeError where the plan in a file is that of another program which is still there."""
+    other = program
+    with suppress(KoiError):
+        other = read_plan(path).program
+    if other != program and (path.parent.parent / other).is_file():
+        help = "Programs with agents and handlers of the same names each need a folder of their own."
+        raise FreezeError(f"`{FOLDER}/{path.name}` is the plan of `{other}`", help=help)
 
 
 class MadePlan(NamedTuple):

@@ -678,3 +678,13 @@ def test_a_plan_returns_a_whole_value(project: Project) -> None:
     ran = project.koi("run", "p.koi", "--args", '{"order": {"id": "zz", "sum": 5}}', "--result")
 
     assert (0, {"id": "zz", "sum": 5}) == (ran.returncode, json.loads(ran.stdout or "{}")), ran.stderr
+
+
+def test_the_plan_of_another_program_is_not_replaced(frozen: Project) -> None:
+    """Two programs in one folder have one folder of plans."""
+    (frozen.folder / "other.koi").write_text((frozen.folder / "orders.koi").read_text())
+    before = (frozen.folder / PLAN).read_text()
+    made = frozen.koi("freeze", "other.koi", "Desk.place", "--yes")
+
+    assert (1, before) == (made.returncode, (frozen.folder / PLAN).read_text())
+    assert "`plans/Desk.place.json` is the plan of `orders.koi`" in made.stderr
