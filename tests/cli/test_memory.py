@@ -59,6 +59,14 @@ def test_a_similar_note_is_shown(koi: Commands) -> None:
     assert 2 == len(files(koi.folder / FOLDER))
 
 
+@pytest.mark.parametrize("word", ["strasse", "STRASSE", "lodz", "Łódź"])
+def test_letters_are_found_in_plain_spelling(koi: Commands, word: str) -> None:
+    """`ß` is `ss`, and a stroke through a letter counts as little as an accent."""
+    koi("memory", "add", "Die Straße nach Łódź heißt Hauptweg")
+
+    assert 0 == koi("memory", "search", word).code
+
+
 def test_own_notes_stand_with_the_settings(koi: Commands) -> None:
     """They count in every folder, and the command that adds them makes the folder."""
     id = koi("memory", "add", "I like tabs.", "--own", "--kind", "preference").out.strip()

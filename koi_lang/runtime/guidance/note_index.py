@@ -26,7 +26,7 @@ from koi_lang.runtime.guidance.notes import Note, NoteFolder, is_note_file, note
 from koi_lang.runtime.routing.lexical import EMPTY, stems_of
 
 # Of the tables; another number makes the database again.
-FORM = 2
+FORM = 3
 BUSY_TIMEOUT_S = 3.0
 # Files whose state is compared with the index at each search, beside those that are found.
 MAX_COMPARED = 300

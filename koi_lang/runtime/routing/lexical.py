@@ -52,6 +52,8 @@ UNRELATED = (
     "The cat sleeps on the roof.",
     "They lost the match in extra time.",
 )
+# Letters with a stroke, which Unicode does not take apart.
+STROKES = str.maketrans("łøđħ", "lodh")
 
 
 @dataclass(frozen=True, slots=True)
@@ -232,5 +234,6 @@ def _letters(text: str) -> str:
 
 
 def _plain(text: str) -> str:
-    """Lower case, without accents."""
-    return "".join(c for c in unicodedata.normalize("NFKD", text.lower()) if not unicodedata.combining(c))
+    """Lower case, without accents; `ß` is `ss`, as in capitals."""
+    plain = unicodedata.normalize("NFKD", text.casefold().translate(STROKES))
+    return "".join(c for c in plain if not unicodedata.combining(c))
