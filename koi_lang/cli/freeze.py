@@ -147,7 +147,8 @@ def _confirm(made: MadePlan, *, is_confirmed: bool) -> FrozenPlan:
     if is_confirmed and not doubts:
         return made.plan
     doubtful = list(dict.fromkeys(" ".join(each.doubtful) if each.intent else each.text for each in doubts))
-    options = " ".join([*(f"--fixed {_quote(each)}" for each in doubtful), "--yes"])
+    quoted = (shlex.quote(each) if each.isprintable() else f"$'{_spell_out(each)}'" for each in doubtful)
+    options = " ".join([*(f"--fixed {each}" for each in quoted), "--yes"])
     why = _spell_out(doubts[0].doubt) if doubts else "nobody has said that its plan does what the playbook says"
     write = "Write into the playbook what is in doubt; or if" if doubts else "If"
     help = (
@@ -211,11 +212,6 @@ def _field_lines(value: Any, path: str) -> Iterator[str]:
 def _spell_out(text: str) -> str:
     """A text in which nothing is invisible, and nothing turns the direction of writing."""
     return "".join(sign if sign.isprintable() else json.dumps(sign)[1:-1] for sign in text)
-
-
-def _quote(text: str) -> str:
-    """A text as a word of a command in bash."""
-    return shlex.quote(text) if text.isprintable() else f"$'{_spell_out(text)}'"
 
 
 def _record_call(ready: Prepared, call: CallToPreview, ambiguity: AmbiguousError) -> None:

@@ -33,9 +33,9 @@ from koi_lang.runtime.mcp.caller import Caller
 from koi_lang.runtime.mcp.client_requests import ClientRequests
 from koi_lang.runtime.mcp.configured import is_process
 from koi_lang.runtime.mcp.limits import Limits, every, limits_of
+from koi_lang.runtime.mcp.process import StderrTail
 from koi_lang.runtime.mcp.safe_text import one_line, plain
 from koi_lang.runtime.mcp.sign_in import PersonSignIn
-from koi_lang.runtime.mcp.stderr_tail import StderrTail
 from koi_lang.runtime.mcp.tools import Tool
 from koi_lang.runtime.mcp.transport import SESSION_HANDLE, Listener, MendedStream, transport
 

@@ -24,8 +24,7 @@ from koi_lang.redaction.redactor import is_secret
 from koi_lang.runtime.mcp.authorization import Authorization, SignInContext
 from koi_lang.runtime.mcp.configured import complete_options, is_process
 from koi_lang.runtime.mcp.limits import Limits
-from koi_lang.runtime.mcp.process import ServerCommand, process_streams
-from koi_lang.runtime.mcp.stderr_tail import StderrTail
+from koi_lang.runtime.mcp.process import ServerCommand, StderrTail, process_streams
 from koi_lang.runtime.mcp.tools import mend_tool
 from koi_lang.settings import environment
 from koi_lang.system.certificates import certificates
