@@ -114,7 +114,8 @@ def sign_in(folder: str, url: str, environment: dict[str, str]) -> int:
     if scenario != "auth/scope-step-up":
         return status
     Path(folder, "client.koi").write_text(AGREEING, "utf-8")
-    return agree([*KOI, "run", "client.koi"], folder, all)
+    # A process of its own, so that the terminal is that of the command.
+    return agree([sys.executable, "-m", "koi_lang", "run", "client.koi"], folder, all)
 
 
 def agree(words: list[str], folder: str, environment: dict[str, str]) -> int:
