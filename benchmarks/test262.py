@@ -138,7 +138,7 @@ KNOWN: Sequence[Known] = (
           told="objects have no prototypes|members have no attributes"),
     Known("`var` is `let`, and there is no value before it", 11, told="^(?:UnboundLocal|Name)Error", is_refusal=True),
     Known("what Python's `re` cannot search for is refused", 18, is_refusal=True,
-          told="look-behind requires|open group|unknown group name|repetition number|cannot refer to group"),
+          told="a lookbehind has to|open group|named capture referenced|count is too large|named reference"),
     Known("an array is no longer than memory allows", 17, told="Invalid array length", is_refusal=True),
     Known("a text is a sequence of characters, not of UTF-16 units", 13,
           names="u-surrogate|u-captured|u-lastindex|source-text/6|pad(?:End|Start)/normal|coerced-position|A4.12_T1|dotall"),
