@@ -16,9 +16,9 @@ from tests import cpu_costs
 os.getloadavg = lambda: (0.0, 0.0, 0.0)
 cpu_costs._count = lambda: 0.0
 
-COMPUTE = "import time\\nwhile time.process_time() < 0.2: pass"
+COMPUTE = "import time\\nwhile time.process_time() < 0.25: pass"
 
-def compute(seconds=0.2):
+def compute(seconds=0.25):
     end = time.process_time() + seconds
     while time.process_time() < end:
         pass
@@ -30,7 +30,7 @@ def shared():
 def test_waits(): time.sleep(0.1)
 def test_shares(shared): pass
 def test_computes(): compute()
-def test_computes_a_little(): compute(0.09)
+def test_computes_a_little(): compute(0.13)
 def test_starts(): subprocess.run([sys.executable, "-c", COMPUTE], check=True)
 @pytest.mark.thorough
 def test_may(): compute()
@@ -40,7 +40,7 @@ def test_may(): compute()
 def test_an_unmarked_test_that_computes_too_long_fails(tmp_path: Path) -> None:
     """What counts is the CPU time of a test and of what it starts, without waiting and without shared fixtures."""
     (tmp_path / "test_costs.py").write_text(CASES, "utf-8")
-    words = "-p tests.cpu_costs -p no:cacheprovider -q --cpu-ceiling 0.08 -c /dev/null --rootdir".split()
+    words = "-p tests.cpu_costs -p no:cacheprovider -q --cpu-ceiling 0.1 -c /dev/null --rootdir".split()
     environment = {**os.environ, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
     done = run_python(("-m", "pytest", *words, str(tmp_path), str(tmp_path)), CHECKOUT, environment)
 
