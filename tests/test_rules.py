@@ -161,6 +161,15 @@ def test_a_type_may_be_what_a_program_declares() -> None:
     assert codes(in_handler("let a: Task = args, b: Task = args return [a, b]")) == ["E0226"]
 
 
+def test_types_that_payloads_are_not_held_to_are_told() -> None:
+    """They are where they are checked, also within declared types; those of variables are for readers."""
+    types = "type A = { day: Date, b: B }  type B = { names: keyof A }  type C = { rest: Partial<A> }"
+    payload = f"{WORKER}{types} agent D : Worker {{ on a(x: A): Record<string, A> {{ return {{}} }} }} run D.a({{}})"
+
+    assert codes(payload) == ["E0226"] * 3
+    assert codes(in_handler("let a: Map<string, Date> = args, b: keyof Json = 1 return [a, b]")) == []
+
+
 def test_problems_come_in_the_order_of_the_source() -> None:
     """All rules run, and what they find is sorted by place."""
     text = "team T { a: Nobody }\nagent A : Nothing { uses skill None_ }\nprompt P = Q\nrun A.go(1, 2)"

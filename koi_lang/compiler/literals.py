@@ -45,6 +45,8 @@ def value_of_literal_type(text: str) -> str | int | float | bool:
     """The value that a text, numeral, `true` or `false` as a type stands for."""
     if text.lower() in ("true", "false"):
         return text.lower() == "true"
+    if text[0] == "-":
+        return -number(text[1:])
     return text_of_string(text) if text[0] in "\"'" else number(text)
 
 

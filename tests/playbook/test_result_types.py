@@ -93,6 +93,7 @@ def test_a_result_with_one_meaning_is_read(given: Any, result: Any, play: Player
         ("One | Two", {"kind": "two"}, "`name` is missing"),
         ("{ a: int } | { b: int }", {"a": "x"}, "the result must be { a: integer } or { b: integer }, not { a: 'x' }"),
         ("int[] | string[]", [1, "a"], "the result must be integer[] or string[], not [ 1, 'a' ]"),
+        ("-1 | 1", -2, "the result must be -1 or 1, not -2"),
         ("One | string", 1.5, "the result must be an object or a text, not 1.5"),
     ],
 )

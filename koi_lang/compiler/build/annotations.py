@@ -74,8 +74,8 @@ class Annotations:
 
     def literal_type(self, children: Children) -> n.Type:
         """A text, number, `true`, `false` or `null` as a type."""
-        token = children[0]
-        return n.Type(span_of(token), "null" if token.type == "NULL" else "literal", str(token))
+        written = list(filter(None, children))
+        return n.Type(cover(written), "null" if written[0].type == "NULL" else "literal", "".join(written))
 
     def generic_type(self, children: Children) -> n.Type:
         """`Name<type, …>`."""

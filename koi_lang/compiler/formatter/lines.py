@@ -183,7 +183,7 @@ def _is_in_angles(before: Piece, piece: Piece) -> bool:
 def _is_after_prefix(before: Piece, piece: Piece) -> bool:
     if before.kind == "INCREMENT":
         return True
-    is_prefix = before.rule in ("prefix", "eval_number") and before.text in PREFIXES
+    is_prefix = before.rule in ("prefix", "eval_number", "literal_type") and before.text in PREFIXES
     return is_prefix and not piece.text.startswith(before.text)
 
 

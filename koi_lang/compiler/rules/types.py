@@ -12,8 +12,7 @@ from koi_lang.compiler.declared_types import broken_bounds, choice_names
 from koi_lang.compiler.rules.kinds import KINDS, WORDS, ValueTypes, kind_of_type, value_types
 from koi_lang.compiler.rules.program import AnalysedProgram, place_of, with_article
 from koi_lang.compiler.rules.table import Report, rule
-from koi_lang.compiler.symbols import Symbol
-from koi_lang.compiler.walk import Enclosing
+from koi_lang.compiler.walk import Enclosing, everything
 from koi_lang.diagnostics import LabeledSpan, nearest
 from koi_lang.errors import PatternError
 from koi_lang.js.bounded_regex import BoundedRegex
@@ -27,6 +26,13 @@ OTHERS = (
     "any json unknown never union literal promise function date map set regexp error record partial required readonly "
     "pick omit iterable symbol bigint"
 ).split()
+# Of these, what to write where payloads and results are checked.
+CHECKED = {
+    **dict.fromkeys(("partial", "required", "readonly", "pick", "omit"), "declare a type that has the fields."),
+    **dict.fromkeys(("record", "map"), "write the fields, `{ name: number }`, or `Json` for any object."),
+    **dict.fromkeys(("set", "iterable"), "write a list, such as `string[]`."),
+    "date": "write `string`, and make the date of it in code: `new Date(text)`.", "bigint": "write `int`.",
+}  # fmt: skip
 SHOWN = ("string", "number", "Int", "boolean", "Bool", "any", "Json", "null", "undefined", "void", "object", "Array",
          "Promise", "Date")  # fmt: skip
 SYNONYMS = {
@@ -48,9 +54,11 @@ class TypedValue:
 
 @rule("E0226", "warning")
 def unknown_type(file: Analysis, report: Report) -> None:
-    """A type has a name that no type has.
+    """A type has a name that no type has, or is one that payloads and results are not held to.
 
-    It counts as `any`: nothing is checked, and models are told nothing about the value. One message a name.
+    It counts as `any`: nothing is checked, and models are told nothing about the value. One message a name. In payloads
+    and results so do `Record`, `Partial` and others that TypeScript computes, and `Map`, `Set` and `Date`, since both
+    are data.
 
     Wrong:
 
@@ -66,6 +74,11 @@ def unknown_type(file: Analysis, report: Report) -> None:
         if type.name == "any" and " & " in type.text:
             help = "write the fields of all in one type, or a field for each part."
             report.add(type.span, "types with names are not joined by `&`, so anything is accepted", help=help)
+    for type in _checked_types(file):
+        is_computed = type.name == "any" and type.text.lower() != "any" and " & " not in type.text
+        advice = CHECKED["partial"] if is_computed else CHECKED.get(type.name.lower())
+        if advice is not None:
+            report.add(type.span, f"nothing is checked of `{type.one_line}`, so anything is accepted", help=advice)
     first: dict[str, Span] = {}
     generic = [function for function, _ in file.index.of(n.Function) if function.generics]
     for name, span in _type_names(file):
@@ -170,6 +183,22 @@ def _pattern_problem(regex: n.Regex) -> tuple[str, str] | None:
     return None
 
 
+def _checked_types(file: Analysis) -> Iterator[n.Type]:
+    """The types in a file that payloads and results of its handlers are held to."""
+    waiting: list[n.Node] = []
+    for handler, _ in file.index.of(n.Handler):
+        waiting += filter(None, (handler.returns, *(parameter.type for parameter in handler.parameters)))
+    seen = set[str]()
+    while waiting:
+        for type in everything(waiting.pop()):
+            if isinstance(type, n.Type):
+                yield type
+                symbol = file.table.types.get(type.name)
+                if symbol is not None and symbol.unit is file.unit and symbol.name not in seen:
+                    seen.add(symbol.name)
+                    waiting.append(symbol.node)
+
+
 def _type_names(file: Analysis) -> Iterator[tuple[str, Span]]:
     """Every name of a type, with where it stands."""
     for type, _ in file.index.of(n.Type):
@@ -236,21 +265,17 @@ def misnamed_type(file: Analysis, report: Report) -> None:
         type Order = { item: string }
         run Orders.take({ item: "tea" })
     """
+    table = file.table
+    spaces = (table.values, table.roles, table.skills, table.mcps)
     for declared, _ in file.index.of(n.TypeDeclaration):
         name = declared.name
         if name.name.lower() in (*KINDS, *OTHERS):
             report.add(name.span, f"`{name.name}` is a type that there is already", help="give it another name.")
-        other = _namesake(name.name, file)
+        other = next((space[name.name] for space in spaces if name.name in space), None)
         if other is not None:
             place = place_of(other, f"{with_article(other.kind)} of this name")
             message = f"`{name.name}` is {with_article(other.kind)}, so no type can be called like that"
             report.add(name.span, message, others=[place], help=f"write `type {name.name}Type = …`, for instance.")
-
-
-def _namesake(name: str, file: Analysis) -> Symbol | None:
-    table = file.table
-    spaces = (table.values, table.roles, table.skills, table.mcps)
-    return next((space[name] for space in spaces if name in space), None)
 
 
 @rule("E0248", "error")

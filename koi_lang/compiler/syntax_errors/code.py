@@ -300,9 +300,6 @@ def double_mark(failure: Failure) -> SyntaxHelp | None:
     if here not in MARKS - set("([{") or before not in MARKS or not failure.frames or here == "${":
         return None
     is_type = before == ":" and "LBRACE" in failure.expected and "BACKTICK" not in failure.expected
-    if is_type and here == "-" and (amount := failure.word(1))[:1].isdigit():
-        help = f"write a range with this number alone: `number in -{amount}..-{amount}`."
-        return SyntaxHelp("a negative number is no type", Span(failure.span.start, failure.piece(1).span.end), help)
     if is_type:
         return SyntaxHelp("a type is missing after `:`", failure.piece(-1).span, "write a type, or delete the `:`.")
     if before == "?" and here == ".":
