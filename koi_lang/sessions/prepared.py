@@ -168,8 +168,7 @@ class Prepared:
         given = {**usual, **own, "added": own.get("added") or additions(self.extensions)}
         if self.is_traced:
             consumers = [*consumers, *trace_run(self.path, self.redactor(), given["note_once"])]
-        described = self.options.settings.files.get("koi.toml")
-        if self.options.allow or (isinstance(described, bytes) and b"mcp" in described):  # else there is nothing to say
+        if self.options.allow or self.options.settings.may_describe_servers:  # else there is nothing to say
             for line in declarations.explain_unused_rules(self.module, self.options.allow, self.options.settings):
                 note(line)
         if given["allow"] or given["restrictions"] != NO_RESTRICTIONS:

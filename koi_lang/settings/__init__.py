@@ -52,14 +52,21 @@ class ProjectSettings:
             key of a service is one of them.
         is_trusted: whether the person has agreed to what the files widen; else only the rest of them counts.
         servers: MCP servers that the person names beside the files, by name, each with its options.
+        may_describe_servers: whether `koi.toml` may describe MCP servers; only then what checks their options has to be
+            loaded.
     """
 
     folder: Path
     files: Mapping[str, bytes | OSError] = field(default_factory=dict, repr=False)
     is_trusted: bool = False
     servers: Mapping[str, Mapping[str, Any]] = field(default_factory=dict, repr=False)
+    may_describe_servers: bool = field(init=False)
     # A record that replaces this one begins without results.
     _results: dict[Any, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        content = self.files.get("koi.toml")
+        object.__setattr__(self, "may_describe_servers", isinstance(content, bytes) and b"mcp" in content)
 
     def once(self, read: Callable[[ProjectSettings], T]) -> T:
         """The result of a function of these settings, which is called for it once. Raises as that does."""
@@ -72,12 +79,6 @@ class ProjectSettings:
     def has_project_file(self) -> bool:
         """Whether there is a `koi.toml`; only then its schema, `settings.project`, has to be loaded."""
         return "koi.toml" in self.files
-
-    @property
-    def may_describe_servers(self) -> bool:
-        """Whether `koi.toml` may describe MCP servers; only then what checks their options has to be loaded."""
-        content = self.files.get("koi.toml")
-        return isinstance(content, bytes) and b"mcp" in content
 
     def parse(self, name: str, parse: Callable[[str], Any], help: str) -> Any:
         """The parsed content of a settings file, as far as it is trusted; an empty object without the file.
