@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import operator
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from itertools import combinations, product
@@ -164,33 +164,42 @@ class TextSearch:
         if any(HOLE.search(each) or "${" in each for each in targets):
             return
         self._steps, self._dead = 0, set()
-        for count, reading in enumerate(self._read(targets, (0,) * len(targets))):
+        for count, reading in enumerate(self._read(targets)):
             if any(isinstance(each, TextPart) for each in reading):
                 yield candidate_of(reading)
             if count == MAX_READINGS:
                 return
 
-    def _read(self, targets: tuple[str, ...], at: Positions) -> Iterator[list[str | TextPart]]:
-        if all(place == len(text) for place, text in zip(at, targets, strict=True)):
-            yield []
-            return
-        self._steps += 1
-        if at in self._dead or self._steps > MAX_STEPS:
-            return
-        has_any = False
+    def _read(self, targets: tuple[str, ...]) -> Iterator[list[str | TextPart]]:
+        """The ways to divide texts into letters that all of them have and values; depth first, without recursion."""
+        ends, path = tuple(map(len, targets)), list[str | TextPart]()
+        start = (0,) * len(targets)
+        open_places = [(start, self._choices(targets, start))]
+        ended = 0  # how many of the open places lead to the end of the texts
+        while open_places:
+            at, choices = open_places[-1]
+            part, behind = next(choices, ("", at))
+            if behind == at:
+                open_places.pop()
+                if ended <= len(open_places):
+                    self._dead.add(at)
+                ended = min(ended, len(open_places))
+                del path[-1:]
+            elif behind == ends:
+                ended = len(open_places)
+                yield _joined((*path, part))
+            elif behind not in self._dead and self._steps < MAX_STEPS:
+                self._steps += 1
+                path.append(part)
+                open_places.append((behind, self._choices(targets, behind)))
+
+    def _choices(self, targets: tuple[str, ...], at: Positions) -> Iterator[tuple[str | TextPart, Positions]]:
+        """What may stand in all texts at a place, each with the place behind it."""
         for part in self._fitting(targets, at):
-            behind = tuple(place + len(text) for place, text in zip(at, part.texts, strict=True))
-            for rest in self._read(targets, behind):
-                has_any = True
-                yield [part, *rest]
+            yield part, tuple(place + len(text) for place, text in zip(at, part.texts, strict=True))
         first = {text[place : place + 1] for place, text in zip(at, targets, strict=True)}
         if len(first) == 1 and "" not in first:
-            letter = first.pop()
-            for rest in self._read(targets, tuple(place + 1 for place in at)):
-                has_any = True
-                yield [letter + rest[0], *rest[1:]] if rest and isinstance(rest[0], str) else [letter, *rest]
-        if not has_any:
-            self._dead.add(at)
+            yield first.pop(), tuple(place + 1 for place in at)
 
     def _fitting(self, targets: tuple[str, ...], at: Positions) -> Iterator[TextPart]:
         """The values that stand in all texts at a place."""
@@ -231,6 +240,15 @@ class TextSearch:
             if all(f"{value:.2f}" == text for value, text in zip(column, texts, strict=True)):
                 amount = f"({candidate.expression}).toFixed(2)"
                 yield TextPart(amount, texts, _as_amount(candidate.compute), candidate, varies=True)
+
+
+def _joined(reading: Iterable[str | TextPart]) -> list[str | TextPart]:
+    """A reading whose letters beside each other are one text."""
+    parts = list[str | TextPart]()
+    for each in reading:
+        before = parts[-1] if parts and isinstance(each, str) else None
+        parts[-1:] = [before + each] if isinstance(before, str) and isinstance(each, str) else [*parts[-1:], each]
+    return parts
 
 
 def candidate_of(reading: Sequence[str | TextPart]) -> Explanation:

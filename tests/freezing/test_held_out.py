@@ -147,6 +147,16 @@ def test_letters_of_the_playbook_are_no_words_of_it() -> None:
     assert "Bravo ${args.people[0].name}" == explain_calls(made, evaluate).actions[0]["message"]
 
 
+def test_a_long_text() -> None:
+    """As many words as a letter has are read, one letter after another."""
+    made = [
+        say(f"run{n}", "Print the letter.", {"name": name}, f"Dear {name}, {'hello ' * 900}")
+        for n, name in enumerate(("Ada", "Bo", "Cy"))
+    ]
+
+    assert f"Dear ${{args.name}}, {'hello ' * 900}" == explain_calls(made, evaluate).actions[0]["message"]
+
+
 def test_recordings_that_print_something_else_contradict_each_other() -> None:
     """What is printed is no result that the next step could have followed from."""
     made = [say(f"run{n}", "Print something.", {"name": "A"}, f"thing {n}") for n in range(3)]
