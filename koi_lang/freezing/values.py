@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import operator
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from itertools import combinations, product
@@ -187,7 +187,7 @@ class TextSearch:
                 del path[-1:]
             elif behind == ends:
                 ended = len(open_places)
-                yield _joined((*path, part))
+                yield [*path, part]
             elif behind not in self._dead and self._steps < MAX_STEPS:
                 self._steps += 1
                 path.append(part)
@@ -240,15 +240,6 @@ class TextSearch:
             if all(f"{value:.2f}" == text for value, text in zip(column, texts, strict=True)):
                 amount = f"({candidate.expression}).toFixed(2)"
                 yield TextPart(amount, texts, _as_amount(candidate.compute), candidate, varies=True)
-
-
-def _joined(reading: Iterable[str | TextPart]) -> list[str | TextPart]:
-    """A reading whose letters beside each other are one text."""
-    parts = list[str | TextPart]()
-    for each in reading:
-        before = parts[-1] if parts and isinstance(each, str) else None
-        parts[-1:] = [before + each] if isinstance(before, str) and isinstance(each, str) else [*parts[-1:], each]
-    return parts
 
 
 def candidate_of(reading: Sequence[str | TextPart]) -> Explanation:
@@ -377,9 +368,16 @@ class ValueExplainer:
         parts = _parts_of(targets)
         if parts is not None:
             return self._explain_parts(what, parts, targets)
-        if self.has_conditions:
-            return self._conditional(what, targets)
-        raise UnexplainedError(f"nothing explains {what}, such as {short_value(targets[0])}")
+        joined: list[Explanation] = []
+        if self.has_conditions:  # one of two terms only where none of one term fits
+            conditions = self.searches.conditions
+            joined = self._join_by(what, targets, conditions.simple) or self._join_by(
+                what, targets, conditions.of_pairs
+            )
+        if not joined:
+            raise UnexplainedError(f"nothing explains {what}, such as {short_value(targets[0])}")
+        chosen = choose(what, joined, self.samples, self.ambiguities)
+        return chosen.written, set(chosen.compared)
 
     def _candidates(self, targets: tuple[Any, ...]) -> Iterator[Explanation]:
         first = targets[0]
@@ -434,15 +432,6 @@ class ValueExplainer:
             written[name], more = self._explain_values(inner, column)
             compared |= more
         return (written if isinstance(targets[0], dict) else list(written.values())), compared
-
-    def _conditional(self, what: str, targets: tuple[Any, ...]) -> tuple[Any, set[ValuePath]]:
-        """One of two explanations, by a condition; one of two terms only where none of one term fits."""
-        conditions = self.searches.conditions
-        joined = self._join_by(what, targets, conditions.simple) or self._join_by(what, targets, conditions.of_pairs)
-        if not joined:
-            raise UnexplainedError(f"nothing explains {what}, such as {short_value(targets[0])}")
-        chosen = choose(what, joined, self.samples, self.ambiguities)
-        return chosen.written, set(chosen.compared)
 
     def _join_by(self, what: str, targets: tuple[Any, ...], conditions: Comparisons) -> list[Explanation]:
         divisions = [each for each in conditions if min(each.count(side) for side in (True, False)) >= MIN_SIDE]
