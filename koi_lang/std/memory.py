@@ -46,6 +46,14 @@ MAX_COUNT = 50
 MAX_LIKENESS = 0.8
 MAX_COMPARED = 50
 NUMBER = re.compile(r"\d+")
+# A sentence that names a secret in one of some languages, and then letters with digits; the redactor knows the names in
+# settings and programs.
+SAYS_SECRET = re.compile(
+    r"\b(?:pass(?:word|wort|phrase|code)|kennwort|contraseña|clave|mot de passe|senha|wachtwoord|пароль|token|secret"
+    r"|(?:api|access)[ -]?(?:key|schlüssel))\b[^.!?\n]{0,60}?(?:[:=]|\b(?:is|was|ist|war|lautet|es|est|é)\b):?"
+    r"\s*[\"'`]?(?P<value>(?=\S*\d)(?=\S*[^\W\d_])(?!\S*/)[^\s\"'`]{8,})",
+    re.IGNORECASE,
+)
 
 
 async def recall(about: Any, options: Mapping[str, Any]) -> list[NoteData]:
@@ -161,9 +169,18 @@ def new_note(
         note = Note(id, kind, plain, about_of(options.get("about")), source, run, date, supersedes, owner)
     except KoiError as error:
         raise AgentError(f"the note {error.message}", help=error.help) from error
-    if redactor()(note.as_file()) != note.as_file():
+    says_secret = SAYS_SECRET.finditer(f"{note.text}\n{' '.join(note.about)}")
+    if redactor()(note.as_file()) != note.as_file() or any(not each["value"].isupper() for each in says_secret):
         refuse_secret()
     return note
+
+
+def note_text(text: str) -> str:
+    """A text as a note would hold it; empty where it can be none."""
+    try:
+        return new_note(text, {}, source="", date="").text
+    except AgentError:
+        return ""
 
 
 def refuse_secret() -> NoReturn:

@@ -105,6 +105,23 @@ def test_a_decided_lesson_of_other_evidence(project: Project) -> None:
     assert ["`koi learn` offers what was learnt" in each.stderr for each in (ran, other)] == [True, False]
 
 
+def test_lessons_that_no_note_can_hold(project: Project) -> None:
+    """They are not offered; a lesson that somebody has written so is told, and the next one is asked about."""
+    file = resources.standard_skills() / "programs/lessons.koi"
+    texts = [f"Use the token {KEY}.", "x" * 2001, "\x1b", "Use tabs.", "Run make first."]
+    lessons = [{"text": text, "evidence": 1} for text in texts]
+    project.write("answers.json", json.dumps([{"lessons": lessons[2:]}]))
+    payload = json.dumps({"evidence": ["said: no scp"], "asks": True, "decided": []})
+    words = ("run", str(file), "--answers", "answers.json", "--allow", f"write:{FOLDER}/**", "--args", payload)
+    ran = project.koi(*words, stdin="e\nThe password is Tr0ub4dor&3\ny\n")
+    project.write("answers.json", json.dumps([{"lessons": lessons[:3]}]))
+    none = project.koi(*words)
+
+    assert "not kept: the note holds a secret" in ran.stderr
+    assert ["Run make first."] == [path.read_text().splitlines()[-1] for path in (project.folder / FOLDER).glob("*.md")]
+    assert "" == none.stdout
+
+
 def test_the_next_process_needs_fewer_rounds(project: Project) -> None:
     """A lesson that was kept saves the second one a round; with `--no-memory` it does not."""
 

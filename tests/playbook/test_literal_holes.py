@@ -67,7 +67,10 @@ def test_backslashes(written: str, filled: str) -> None:
         ("${args.list.find}", "Call it, as in `args.list.find(…)`."),
         ("${args.list.length()}", "is a number, and no function. Write `args.list.length`, without `()`."),
         ("${state.n / 0}", "it is Infinity"),
-        ("${args.list.map(x => state.n ** 60 * 2)}", "`state.n ** 60` is rounded: whole numbers are exact up to 2 ** 53"),
+        (
+            "${args.list.map(x => state.n ** 60 * 2)}",
+            "`state.n ** 60` is rounded: whole numbers are exact",
+        ),
         ("${[state.n / 0]}", "`[state.n / 0]` holds Infinity"),
         ("${args.list.map(x => x.name * 2)}", "holds NaN"),
         ("${args.list.map(x => x.nope)}", "`args.list.map(x => x.nope)` holds undefined. Write `?? …`"),

@@ -146,6 +146,18 @@ def test_a_similar_note_is_named_with_its_text(play: Player) -> None:
     assert {"id": first["id"], "text": "Use tabs, not spaces"} == second["similar"]
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "The password is kept in 1Password.", "The token is 40 characters long.", "The API key: see docs/keys-2026.md.",
+        "The secret of prod is KOI_SECRET_2026.", "Das Passwort ist nötig, seit 2026 auch für v2.10.15 des Servers.",
+    ],
+)  # fmt: skip
+def test_a_sentence_about_a_secret_holds_none(play: Player, text: str) -> None:
+    """It says where one is, or what it is like."""
+    assert run(play, f"return (await remember({json.dumps(text)})).created").result is True
+
+
 REFUSED = {
     'remember("x".repeat(2001))': "the note has 2,001 characters",
     'remember(" ")': "the note has no text",
@@ -153,6 +165,10 @@ REFUSED = {
     'remember("x", { kind: "rumour" })': "the note has the unknown kind `rumour`",
     'remember("x", { supersedes: "gone" })': "there is no note `gone` to supersede",
     'remember("The key is sk-proj-abcdefghijklmnopqrstuvwxyz0123456789ABCDEFG")': "the note holds a secret",
+    'remember("contraseña: Verano2026!x")': "the note holds a secret",
+    'remember("Das Passwort lautet Sommer2026!x")': "the note holds a secret",
+    'remember("The password of the staging database is Tr0ub4dor&3")': "the note holds a secret",
+    'remember("The api key of prod is `9f8a7b6c5d4e3f2a1b0c9d8e7f6a5b4c`")': "the note holds a secret",
     'remember("x", { about: ["password=Tr0ub4dor&3xyz"] })': "the note holds a secret",
     "remember(args.known)": "the note holds a secret",
     'recall("x", { count: 0 })': "`count` is 0",
