@@ -32,7 +32,7 @@ from koi_lang.runtime.actions.control import FOR_EACH
 from koi_lang.runtime.journal import store
 from koi_lang.runtime.model_calls.frozen_plans import EXPECT, FOLDER, FrozenPlan, describe_form, plan_path, read_plan
 from koi_lang.sessions.options import RunOptions
-from koi_lang.sessions.plan_checks import MORE, PlanCheck, check_plan, stands_alone
+from koi_lang.sessions.plan_checks import TELLS_MORE, PlanCheck, check_plan, stands_alone
 from koi_lang.sessions.prepared import Prepared, prepare_program
 from koi_lang.sessions.prompt_preview import CallToPreview, PromptPreview, call_named, preview_prompt
 from koi_lang.sessions.trust import doubt_about, read_signed
@@ -83,6 +83,16 @@ def command(file: str, handler: str | None, runs: Sequence[str], fixed: Sequence
     count = sum(action["intent"] != EXPECT for action in plan.actions)
     explained = f"{count_text(len(plan.recordings), 'recording')} explained by {count_text(count, 'action')}"
     click.echo(clean(f"{call.name}: {explained}; {shown}"))
+
+
+def can_freeze(file: str, handler: str) -> bool:
+    """Whether recorded calls of a handler are explained, so that only the person's word for the plan is missing."""
+    try:
+        ready = prepare_program(file, loader.load_compiled(file), RunOptions(settings=settings_here()))
+        _make_plan(ready, call_named(ready, handler), (), (), asks=0, trust=False)
+    except KoiError:
+        return False
+    return True
 
 
 def _require_own(path: Path, program: str) -> None:
@@ -279,7 +289,7 @@ def _plan(
     except UnexplainedError as error:
         raise FreezeError(f"`{call.name}` is not frozen: {error}", help=_help_of(calls)) from error
     if not stands_alone(preview):
-        raise FreezeError(f"`{call.name}` is not frozen: {MORE}", help="Its agent `uses` files, such as notes.")
+        raise FreezeError(f"`{call.name}` is not frozen: {TELLS_MORE}", help="Its agent `uses` files, such as notes.")
     runs = tuple(dict.fromkeys(each.run for each in usable))
     plan = FrozenPlan(call.name, Path(ready.path).name, runs, preview.hashes, frozen.fits, frozen.actions, tuple(fixed))
     others = recorded_calls(call.agent.about, call.handler.event, recordings_beside(Path(ready.path), ready.folder))

@@ -199,7 +199,8 @@ def plans_to_freeze(runs: Sequence[RecordedEntries]) -> Iterator[Proposal]:
         file = Path(program)
         if total.calls < MIN_CALLS or not total.requests or not file.is_file() or not is_own(file):
             continue
-        if not plan_path(file.parent / PLANS, *handler.split(".", 1)).exists():
+        has_plan = plan_path(file.parent / PLANS, *handler.split(".", 1)).exists()
+        if not has_plan and freeze.can_freeze(program, handler):
             why = f"{total.calls} calls took {total.requests} requests and ${total.usd:.4f}"
             yield Proposal("freeze", (file.resolve().relative_to(Path.cwd().resolve()).as_posix(), handler), why)
 

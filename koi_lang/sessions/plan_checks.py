@@ -20,7 +20,7 @@ from koi_lang.sessions.prompt_preview import CallToPreview, PromptPreview, call_
 from koi_lang.testing.cases import Case, CaseAttempt, CaseOutcome, failed_outcome
 
 FREEZE = "`koi freeze` makes a plan of the recordings as they are now."
-MORE = "its request tells more than playbook, payload and state, so that no plan can answer it"
+TELLS_MORE = "its request tells more than playbook, payload and state, so that no plan can answer it"
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +45,7 @@ def check_plan(ready: Prepared, plan: FrozenPlan) -> PlanCheck:
     wanted = CallToPreview(call.agent, call.handler, calls.usable[0].args)
     preview = asyncio.run(preview_prompt(ready, wanted, lambda line: None))
     problems = [*changes_since(plan, preview), *differences(plan, calls.usable, evaluate)]
-    return PlanCheck([*problems, *([] if stands_alone(preview) else [MORE])], len(calls.usable))
+    return PlanCheck([*problems, *([] if stands_alone(preview) else [TELLS_MORE])], len(calls.usable))
 
 
 def changes_since(plan: FrozenPlan, preview: PromptPreview) -> Sequence[str]:

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from koi_lang.cli import freeze
 from koi_lang.cli.learn import Proposal, accept, notes_to_keep, plans_to_freeze, rules_to_keep, usable_calls
 from koi_lang.freezing.recordings import calls_in
 from koi_lang.runtime.journal import store
@@ -33,11 +34,12 @@ WORK = """
 """
 
 
+DONE = {"intent": "return"}
+
+
 def greet(project: Project, name: str, **settings: str) -> None:
     """A recorded run."""
-    project.write(
-        "answers.json", json.dumps([[{"intent": "print", "message": f"Hello, {name}!"}, {"intent": "return"}]])
-    )
+    project.write("answers.json", json.dumps([[{"intent": "print", "message": f"Hello, {name}!"}, DONE]]))
     words = ("--quiet", "--answers", "answers.json", "--arg", f"name={name}")
     assert 0 == project.koi("run", "main.koi", *words, **settings).returncode
 
@@ -84,8 +86,19 @@ def test_programs_of_koi_are_not_offered(project: Project, monkeypatch: pytest.M
     monkeypatch.chdir(project.folder)
     programs = [str(standard_skills() / "programs/think.koi"), str(project.folder / "main.koi")]
     runs = [(replace(HEADER, program=program), run_of(3)) for program in programs]
+    monkeypatch.setattr(freeze, "can_freeze", lambda file, handler: True)
 
     assert [("main.koi", "Main.greet")] == [each.what for each in plans_to_freeze(runs)]
+
+
+def test_what_cannot_be_frozen_is_not_offered(project: Project) -> None:
+    """Nothing explains the names that were printed."""
+    project.write("main.koi", PROGRAM)
+    for name, word in (("Ada", "Bo"), ("Bo", "Cy"), ("Cy", "Di")):
+        project.write("answers.json", json.dumps([{"batch": [{"intent": "print", "message": word}, DONE]}]))
+        assert 0 == project.koi("run", "main.koi", "--answers", "answers.json", "--arg", f"name={name}").returncode
+
+    assert [] == offers(project)
 
 
 def run_of(count: int) -> list[JournalEntry]:
