@@ -176,6 +176,7 @@ def open_sentences(playbook: str, actions: Sequence[Mapping[str, Any]]) -> Itera
     holes = [hole[1] for text in texts for hole in HOLE.finditer(text)]
     plan, checked = (_stems(each) for each in (texts, _conditions(actions, holes)))
     called = _stems(each["intent"] for each in flat)
+    fields = _stems(_keys_in(flat))
     verbs = [verb for name in ACTION_VERBS for verb in list_verbs(name)]
     idle = {*_common_words(), *verbs, "args", "state"}
     lead = compile_words(r"^\s*(?:{lead}\b\s*)*")
@@ -184,8 +185,18 @@ def open_sentences(playbook: str, actions: Sequence[Mapping[str, Any]]) -> Itera
         words = [word for word in re.findall(r"[^\W\d_]+", own) if word.lower() not in idle]
         check = _words("checks").match(own)
         has_action = check is not None and _stem(check[0]) in called
-        if words and (checked if check and not has_action else plan).isdisjoint(map(_stem, words)):
+        stems = set(map(_stem, words))
+        is_field = check is None and stems <= fields  # `return the cost`, for an action that has no other word of it
+        if words and not is_field and (checked if check and not has_action else plan).isdisjoint(stems):
             yield FixedText("", "", " ".join(sentence.split()), tuple(words))
+
+
+def _keys_in(value: Any) -> Iterator[str]:
+    """The keys of the objects in a value, at any depth."""
+    if isinstance(value, dict):
+        yield from value
+    for item in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
+        yield from _keys_in(item)
 
 
 def _stems(texts: Iterable[str]) -> set[str]:

@@ -190,6 +190,16 @@ def test_sentences_that_a_person_is_to_confirm(playbook: str, sentences: list[st
     assert () == select_unconfirmed(open_sentences(playbook, actions), sentences)
 
 
+def test_a_field_that_the_playbook_asks_for_is_no_doubt() -> None:
+    """It is nothing but the name of a field; a sentence that says more of it may be left out by the plan."""
+    actions = [{"intent": "return", "data": [{"cost": "${s1.output.price}"}]}]
+    playbook = "Return the cost. Give { cost }. Double the cost for children. Check the cost."
+
+    assert ["Double the cost for children", "Check the cost"] == [
+        each.text for each in open_sentences(playbook, actions)
+    ]
+
+
 def test_a_check_that_a_plan_makes_is_not_asked_about() -> None:
     """By a condition about the same, or by an action that is called so."""
     check, show = "Make sure that ⟨args.sum⟩ is high.", {"intent": "print", "message": "${args.sum}"}
