@@ -247,6 +247,9 @@ def uses_form(failure: Failure) -> SyntaxHelp | None:
         return SyntaxHelp(f"{failure.excerpt} does not belong here", failure.span, f"write `uses {kind} {rest}`.")
     if word := {"instruction": "instructions", "memories": "memory", "notes": "memory"}.get(failure.word()):
         return SyntaxHelp(f"{failure.excerpt} does not belong here", failure.span, f"write `uses {word}`.")
+    if kind in ("tool", "function", "plugin") and rest.isidentifier():
+        help = f"write `uses skill {rest}`, or `uses mcp {rest}` for the tools of a server."
+        return SyntaxHelp(f"nothing is declared as a {kind}", failure.span, help)
     named = failure.piece(1) if failure.word() == "[" else failure.piece()
     name = named.text if named.kind == "word" else "…"
     help = f"write `uses team {name}`, `uses skill …` or `uses mcp …`."
