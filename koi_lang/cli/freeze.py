@@ -21,7 +21,7 @@ from koi_lang.cli.running import run_program
 from koi_lang.cli.ui.doubts import can_ask
 from koi_lang.cli.ui.interrupts import leave
 from koi_lang.cli.ui.text import count_text
-from koi_lang.errors import JournalError, KoiError
+from koi_lang.errors import JournalError, KoiError, SettingsError
 from koi_lang.freezing.candidates import AmbiguousError, UnexplainedError
 from koi_lang.freezing.plans import differences, explain_calls
 from koi_lang.freezing.recordings import RecordedCall, RecordedCalls, recorded_calls, recordings_beside
@@ -36,6 +36,7 @@ from koi_lang.sessions.plan_checks import TELLS_MORE, PlanCheck, check_plan, sta
 from koi_lang.sessions.prepared import Prepared, prepare_program
 from koi_lang.sessions.prompt_preview import CallToPreview, PromptPreview, call_named, preview_prompt
 from koi_lang.sessions.trust import doubt_about, read_signed
+from koi_lang.settings import read_settings
 from koi_lang.system.interpolation import HOLE
 from koi_lang.system.text_width import clean
 
@@ -86,10 +87,15 @@ def command(file: str, handler: str | None, runs: Sequence[str], fixed: Sequence
 
 
 def can_freeze(file: str, handler: str) -> bool:
-    """Whether recorded calls of a handler are explained, so that only the person's word for the plan is missing."""
+    """Whether recorded calls of a handler are explained, so that only the person's word for the plan is missing.
+
+    Raises SettingsError.
+    """
     try:
-        ready = prepare_program(file, loader.load_compiled(file), RunOptions(settings=settings_here()))
+        ready = prepare_program(file, loader.load_compiled(file), RunOptions(settings=read_settings()))
         _make_plan(ready, call_named(ready, handler), (), (), asks=0, trust=False)
+    except SettingsError:
+        raise
     except KoiError:
         return False
     return True
