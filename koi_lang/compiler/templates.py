@@ -21,7 +21,7 @@ LINK = re.compile(r"\.([A-Za-z_$][\w$]*)|\[(\d+)\]")
 PURE = frozenset({"JSON", "Math", "Date", "String", "Number", "Boolean", "Object", "Array", "undefined", "NaN"})
 
 COMPUTED = "compute it in code, and pass it on in the payload."
-# Methods that change a value, with an expression for the changed one. No expression of a text or an action calls them;
+# Methods that change a value, with an expression for the changed one. No expression of a text or an action calls them.
 CHANGING: Mapping[str, str] = {
     "push": "[...list, x]", "unshift": "[x, ...list]", "pop": "list.at(-1)", "shift": "list[0]",
     "splice": "list.slice(…)", "fill": "list.map(() => x)",

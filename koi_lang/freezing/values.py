@@ -179,7 +179,7 @@ class TextSearch:
         while open_places:
             at, choices = open_places[-1]
             part, behind = next(choices, ("", at))
-            if behind == at:
+            if behind == at:  # nothing else fits here
                 open_places.pop()
                 if ended <= len(open_places):
                     self._dead.add(at)
@@ -370,10 +370,8 @@ class ValueExplainer:
             return self._explain_parts(what, parts, targets)
         joined: list[Explanation] = []
         if self.has_conditions:  # one of two terms only where none of one term fits
-            conditions = self.searches.conditions
-            joined = self._join_by(what, targets, conditions.simple) or self._join_by(
-                what, targets, conditions.of_pairs
-            )
+            join = partial(self._join_by, what, targets)
+            joined = join(self.searches.conditions.simple) or join(self.searches.conditions.of_pairs)
         if not joined:
             raise UnexplainedError(f"nothing explains {what}, such as {short_value(targets[0])}")
         chosen = choose(what, joined, self.samples, self.ambiguities)

@@ -474,8 +474,8 @@ class _Evaluator:
                 if operator == "+" and isinstance(result, str):
                     self.whole(before, node.operands[0])
                     self.whole(value, operand)
-                is_rounded = type(before) is int is type(value) and type(result) is float and result.is_integer()
-                if is_rounded and self.is_strict:
+                has_double = self.is_strict and type(result) is float and result.is_integer()
+                if has_double and type(before) is int is type(value):
                     message = f"`{self._text_of(node)}` is rounded: whole numbers are exact up to 2 ** 53"
                     raise ExpressionError(message, help="Give the digits as a text.")
             else:

@@ -148,7 +148,7 @@ def test_letters_of_the_playbook_are_no_words_of_it() -> None:
 
 
 def test_a_long_text() -> None:
-    """As many words as a letter has are read, one letter after another."""
+    """A constant text of some thousand characters around a value is explained."""
     made = [
         say(f"run{n}", "Print the letter.", {"name": name}, f"Dear {name}, {'hello ' * 900}")
         for n, name in enumerate(("Ada", "Bo", "Cy"))

@@ -27,8 +27,6 @@ NO_HANDLERS = {
 }
 # Reserved words that a handler may be called after all.
 ALLOWED = frozenset(("try", "catch", "finally", "throw", "instanceof"))
-
-
 RESERVED_BY_JAVASCRIPT = frozenset(
     "break case class continue debugger delete do enum extends new super switch this typeof void with".split()
 )

@@ -26,8 +26,8 @@ OTHERS = (
     "any json unknown never union literal promise function date map set regexp error record partial required readonly "
     "pick omit iterable symbol bigint"
 ).split()
-# Of these, what to write where payloads and results are checked.
-CHECKED = {
+# The advice for those of them that are not checked in payloads and results.
+UNCHECKED_ADVICE = {
     **dict.fromkeys(("partial", "required", "readonly", "pick", "omit"), "declare a type that has the fields."),
     **dict.fromkeys(("record", "map"), "write the fields, `{ name: number }`, or `Json` for any object."),
     **dict.fromkeys(("set", "iterable"), "write a list, such as `string[]`."),
@@ -56,9 +56,9 @@ class TypedValue:
 def unknown_type(file: Analysis, report: Report) -> None:
     """A type has a name that no type has, or is one that payloads and results are not held to.
 
-    It counts as `any`: nothing is checked, and models are told nothing about the value. One message a name. In payloads
-    and results so do `Record`, `Partial` and others that TypeScript computes, and `Map`, `Set` and `Date`, since both
-    are data.
+    It counts as `any`: nothing is checked, and models are told nothing about the value. One message a name. The
+    same holds in payloads and results, which are data, for `Map`, `Set` and `Date`, and for `Record`, `Partial` and
+    other types that TypeScript computes.
 
     Wrong:
 
@@ -76,9 +76,9 @@ def unknown_type(file: Analysis, report: Report) -> None:
             report.add(type.span, "types with names are not joined by `&`, so anything is accepted", help=help)
     for type in _checked_types(file):
         is_computed = type.name == "any" and type.text.lower() != "any" and " & " not in type.text
-        advice = CHECKED["partial"] if is_computed else CHECKED.get(type.name.lower())
+        advice = UNCHECKED_ADVICE.get("partial" if is_computed else type.name.lower())
         if advice is not None:
-            report.add(type.span, f"nothing is checked of `{type.one_line}`, so anything is accepted", help=advice)
+            report.add(type.span, f"`{type.one_line}` is not checked, so anything is accepted", help=advice)
     first: dict[str, Span] = {}
     generic = [function for function, _ in file.index.of(n.Function) if function.generics]
     for name, span in _type_names(file):

@@ -299,8 +299,7 @@ def double_mark(failure: Failure) -> SyntaxHelp | None:
     before, here = failure.word(-1), failure.word()
     if here not in MARKS - set("([{") or before not in MARKS or not failure.frames or here == "${":
         return None
-    is_type = before == ":" and "LBRACE" in failure.expected and "BACKTICK" not in failure.expected
-    if is_type:
+    if before == ":" and "LBRACE" in failure.expected and "BACKTICK" not in failure.expected:
         return SyntaxHelp("a type is missing after `:`", failure.piece(-1).span, "write a type, or delete the `:`.")
     if before == "?" and here == ".":
         return SyntaxHelp("`?.` is written without a blank in it", failure.span, "write `?.`.")
