@@ -155,13 +155,13 @@ def test_the_variable_trusts(project: Project, monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_the_line_is_short_and_plain(project: Project) -> None:
-    """It shows the beginning of each of three settings, and nothing in a file moves the cursor."""
+    """It shows the beginning of each of three settings and names the others; nothing in a file moves the cursor."""
     project.write("koi.toml", f'[shell]\nallow = ["\\u001b[2K", "{"x" * 500}"]\nhome = ["~/.a"]\nsandbox = "none"\n')
     project.write(".mcp.json", '{"mcpServers": {"a": {"url": "http://a"}}}')
 
     note = trust_in_folder(read_settings(project.folder)).note
 
-    assert ("`\ufffd[2K`" in note, len(note) < 500, note[-11:]) == (True, True, " and 1 more")
+    assert ("`\ufffd[2K`" in note, len(note) < 500, note[-20:]) == (True, True, "; and `mcpServers.a`")
 
 
 @pytest.mark.parametrize("name", ["OPENAI_API_KEY", "AWS_BEARER_TOKEN_BEDROCK", "BRAVE_SEARCH_API_KEY"])
@@ -350,7 +350,25 @@ def test_what_is_dangerous_is_shown_first(project: Project) -> None:
     assert note.split(": ", 1)[1].startswith(
         "commands run outside of the sandbox; allowed without a question: `run:**`, `read:docs/"
     )
-    assert note.endswith("…; whatever is about `run` is done without a question and 12 more")
+    assert "…; whatever is about `run` is done without a question; and `shell.home`, `mcp.x`, `trust.deploy0`, " in note
+    assert note.endswith("`trust.deploy8`, `http.allow`")
+
+
+def test_addresses_of_hooks_are_told_once_and_users_are_named(project: Project) -> None:
+    """So that somebody who can no longer sign in finds the reason in the line."""
+    hooks = ", ".join(f'"run.{each}" = "http://127.0.0.1:9/hook"' for each in ("failed", "ended", "asked"))
+    project.write(
+        "koi.toml",
+        f'[serve]\nhooks = {{ {hooks} }}\norigins = ["https://a.example"]\npublic_url = "https://b.example"\n'
+        'users = ["ada"]\n',
+    )
+
+    note = trust_in_folder(read_settings(project.folder)).note
+
+    assert note.split(": ", 1)[1] == (
+        "a service tells of its runs at `http://127.0.0.1:9/hook`; a service answers pages of `https://a.example`; "
+        "clients of a service are sent to `https://b.example`; and `serve.users`"
+    )
 
 
 def test_broken_settings_are_listed_before_the_fault(project: Project) -> None:

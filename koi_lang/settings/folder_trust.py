@@ -23,7 +23,8 @@ from koi_lang.system.loopback import is_loopback_url
 from koi_lang.system.open_folders import SERVICE_KEY
 
 FOLDER = "trust"
-# How much of the widening settings, and of each, stands in the line for runs in which they do not count.
+# How many of the widening settings stand in the line for runs in which they do not count, and how much of each and of
+# the names of the others.
 MAX_NOTED, MAX_CHARS = 3, 200
 DIGEST = "digest"
 KEY = "key"
@@ -112,9 +113,7 @@ class FolderTrust:
     @property
     def texts(self) -> list[str]:
         """The widenings, a clause each, the most dangerous first."""
-        lifted = [f"{_quote(rule)} is not in `{'.'.join(keys)}` any more" for *keys, rule in self.lifted_rules]
-        ordered = sorted(self.widenings, key=lambda each: [each.keys[: len(first)] != first for first in DANGEROUS])
-        return [*lifted, *(each.text for each in ordered if each.text)]
+        return [text for _, text in self._named_texts]
 
     @property
     def lifted_rules(self) -> list[Sequence[str]]:
@@ -131,10 +130,19 @@ class FolderTrust:
     @property
     def note(self) -> str:
         """The line for runs in which these settings do not count."""
-        more = f" and {len(self.texts) - MAX_NOTED} more" if len(self.texts) > MAX_NOTED else ""
-        shown = [text if len(text) <= MAX_CHARS else f"{text[:MAX_CHARS]}…" for text in self.texts[:MAX_NOTED]]
-        listed = "; ".join(shown)
-        return f"settings of this folder do not count before you trust it (`koi trust`): {listed}{more}"
+        clauses = [text for _, text in self._named_texts[:MAX_NOTED]]
+        if others := dict.fromkeys(name for name, _ in self._named_texts[MAX_NOTED:]):
+            clauses.append(f"and {_quote(list(others))}")
+        listed = "; ".join(each if len(each) <= MAX_CHARS else f"{each[:MAX_CHARS]}…" for each in clauses)
+        return f"settings of this folder do not count before you trust it (`koi trust`): {listed}"
+
+    @property
+    def _named_texts(self) -> list[tuple[str, str]]:
+        """The settings of these clauses, with at most two of the keys that lead to each, and the clauses."""
+        rules = ((".".join(keys), _quote(rule)) for *keys, rule in self.lifted_rules)
+        lifted = [(name, f"{rule} is not in `{name}` any more") for name, rule in rules]
+        ordered = sorted(self.widenings, key=lambda each: [each.keys[: len(first)] != first for first in DANGEROUS])
+        return lifted + [(".".join(each.keys[1:3]) or each.keys[0], each.text) for each in ordered if each.text]
 
     @property
     def is_trusted(self) -> bool:
@@ -272,7 +280,8 @@ def _of_section(section: str, settings: Mapping[str, Any]) -> FoundSettings:
                 addresses = list(_addresses(value))
                 text = f"the model {_quote(name)} is asked at {_quote(addresses)}" if addresses else ""
             case "serve", "hooks":
-                text += _quote([address for each in _table(value).values() for address in _as_list(each)])
+                hooks = [str(address) for each in _table(value).values() for address in _as_list(each)]
+                text += _quote(list(dict.fromkeys(hooks)))
             case "serve", "hook_secrets":
                 text = f"a service takes messages that are signed, for {_quote(list(_table(value)))}"
             case "serve", _ if name != "limits":
