@@ -23,9 +23,8 @@ from koi_lang.sessions.plan_checks import collect_plan
 from koi_lang.system.text_width import clean
 from koi_lang.testing.cases import Case, CaseResult, title
 from koi_lang.testing.discovery import COLLECTORS, PLAN, find
-from koi_lang.testing.junit import junit
 from koi_lang.testing.pool import results
-from koi_lang.testing.report import case_line, line, report, result_line
+from koi_lang.testing.report import case_line, junit, line, report, result_line
 from koi_lang.testing.selection import selection
 
 EXIT_NOTHING = 5

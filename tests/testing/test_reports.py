@@ -8,8 +8,7 @@ from xml.etree.ElementTree import Element, fromstring
 import pytest
 
 from koi_lang.testing.cases import Broken, CaseOutcome, CaseResult
-from koi_lang.testing.junit import junit
-from koi_lang.testing.report import line, report
+from koi_lang.testing.report import junit, line, report
 
 PASSED = CaseOutcome(True, 0.25, "", ("fine",))
 FAILED = CaseOutcome(False, 1.5, "error: it went wrong [E0500]\n --> a.test.koi:3:1", ("one\x00", "two"), ("note",))
