@@ -5,10 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import MutableMapping
 
-# Variables by which a person, a desktop or a CI service sets up programs: colours, sizes, editors, proxies, keys and
-# addresses of models, and Koi itself. Those of tests begin with `KOI_TEST`, `KOI_SCREENS` is where walks keep pictures.
+# Variables by which a person, a desktop or a CI service sets up programs: terminals, colours, sizes, editors, proxies,
+# keys and addresses of models, and Koi itself. Those of tests begin with `KOI_TEST`; `KOI_SCREENS` is where walks keep
+# pictures.
 SETTINGS = re.compile(
-    r"CI|GITHUB_\w+|(NO|FORCE)_COLOR|CLICOLOR\w*|COLUMNS|LINES|EDITOR|VISUAL|PAGER|BROWSER|TZ|OTEL_\w+"
+    r"CI|GITHUB_\w+|(COLOR)?TERM|TERM_\w+|(NO|FORCE)_COLOR|CLICOLOR\w*|COLUMNS|LINES|EDITOR|VISUAL|PAGER|BROWSER|TZ"
+    r"|OTEL_\w+"
     r"|GIT_(?!SSL|CONFIG)\w+|XDG_(CONFIG|DATA|STATE)_\w+|PYTHON(WARNINGS|OPTIMIZE|DONTWRITEBYTECODE)|(?i:\w+_proxy)"
     r"|\w+_(API_KEY|BASE_URL)|OLLAMA_HOST|KOI_(?!TEST|SCREENS)\w+"
 )

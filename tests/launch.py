@@ -39,6 +39,14 @@ def give_up_terminal() -> None:
     fcntl.ioctl(0, termios.TIOCNOTTY)
 
 
+def pass_on(process: int, number: int) -> None:
+    """Send a signal to the other process, which may have ended already."""
+    try:  # noqa: SIM105  (`contextlib` takes longer to import than all the rest)
+        os.kill(process, number)
+    except ProcessLookupError:
+        pass
+
+
 def main(path: str, words: list[str]) -> int:
     """How the other process ended; signals wait until its number is known."""
     terminal = os.isatty(0)
@@ -49,7 +57,7 @@ def main(path: str, words: list[str]) -> int:
     launch(asker, path, words, (0, 1, 2), folder=os.getcwd(), environment=dict(os.environ), terminal=terminal)
     process = read_number(asker)
     for number in PASSED_ON:
-        signal.signal(number, lambda number, _: os.kill(process, number))
+        signal.signal(number, lambda number, _: pass_on(process, number))
     signal.pthread_sigmask(signal.SIG_UNBLOCK, PASSED_ON)
     for stream in (0, 1, 2):
         os.close(stream)

@@ -59,6 +59,7 @@ class Shown:
         """The screen when the command has ended."""
         while self._read():
             pass
+        self.child.wait()  # closing it would send signals to a child that has yet to end
         self.child.close()
         return self.text()
 

@@ -53,6 +53,7 @@ def work(project: Project, url: str, *talk: tuple[str, str], more: str = "") -> 
         shown += (child.before or "") + question
         child.sendline(typed)
     child.expect(pexpect.EOF)
+    child.wait()
     child.close()
     return shown + (child.before or "")
 

@@ -48,6 +48,7 @@ def test_a_question_is_shown_and_answered(project: Project, terminal) -> None:
     child.sendline("Ada")
     child.expect_exact("Hello Ada")
     child.expect(pexpect.EOF)
+    child.wait()
     child.close()
 
     assert child.exitstatus == 0
@@ -81,6 +82,7 @@ def test_the_end_of_input_is_told(project: Project, terminal) -> None:
     child.sendeof()
     child.expect_exact("nobody answers the question")
     child.expect(pexpect.EOF)
+    child.wait()
     child.close()
 
     assert child.exitstatus == 70
@@ -97,6 +99,7 @@ def test_ctrl_c_ends_a_run(project: Project, terminal) -> None:
     child.expect_exact("interrupted")
     child.expect(r"`koi resume [0-9a-f]+` goes on\r\n")
     child.expect(pexpect.EOF)
+    child.wait()
     child.close()
 
     assert child.exitstatus == 130

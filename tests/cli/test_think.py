@@ -144,6 +144,7 @@ def test_the_person_lifts_a_block_in_their_own_words(project: Project) -> None:
         child.expect_exact("Nothing leaves it blocked.")
         child.sendline(why)
         child.expect(pexpect.EOF)
+        child.wait()
         child.close()
         shown.append((child.exitstatus, child.before or ""))
     (kept,) = [entry.data for entry in entries(project) if entry.path[-1:] == ("deliberation.override#1",)][-1:]

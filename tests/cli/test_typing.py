@@ -110,6 +110,7 @@ def test_a_typed_line_steers(project: Project, start: Start) -> None:
     child.expect_exact("`Main` hears: Use tabs.")
     child.expect_exact("done")
     child.expect(pexpect.EOF)
+    child.wait()
     child.close()
 
     assert child.exitstatus == 0
@@ -157,6 +158,7 @@ def test_an_abort_can_be_typed(start: Start) -> None:
     child.expect_exact("nobody has heard: too late")
     child.expect_exact("the run was aborted")
     child.expect(pexpect.EOF)
+    child.wait()
     child.close()
 
     assert child.exitstatus == 130

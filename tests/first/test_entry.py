@@ -91,6 +91,7 @@ def terminal(machine: Machine, *words: str) -> pexpect.spawn:
 def finished(child: pexpect.spawn) -> tuple[int, str]:
     """The exit code of a process in a terminal, and the rest of what it showed."""
     child.expect(pexpect.EOF)
+    child.wait()
     child.close()
     return int(child.exitstatus), str(child.before)
 

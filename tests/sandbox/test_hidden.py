@@ -27,7 +27,7 @@ def test_no_test_finds_bubblewrap(tmp_path: Path) -> None:
 
 def test_no_test_finds_settings_of_the_shell() -> None:
     """Nor does what it starts."""
-    assert {"CI", "FORCE_COLOR", "COLUMNS", "MY_API_KEY", "https_proxy", "KOI_MODEL"}.isdisjoint(os.environ)
+    assert {"CI", "TERM", "FORCE_COLOR", "COLUMNS", "MY_API_KEY", "https_proxy", "KOI_MODEL"}.isdisjoint(os.environ)
 
 
 def test_settings_of_tests_stay() -> None:
@@ -47,7 +47,14 @@ def test_a_suite_that_is_started_with_bubblewrap_on_its_path(tmp_path: Path) -> 
     (tmp_path / HIDDEN).touch(0o755)
     environment = {**os.environ, "PATH": f"{tmp_path}{os.pathsep}{os.environ['PATH']}"}
     environment = {name: text for name, text in environment.items() if not name.startswith("PYTEST_")}
-    environment |= {"CI": "true", "FORCE_COLOR": "3", "COLUMNS": "57", "MY_API_KEY": "k", "KOI_MODEL": "openai/m"}
+    environment |= {
+        "CI": "true",
+        "TERM": "dumb",
+        "FORCE_COLOR": "3",
+        "COLUMNS": "57",
+        "MY_API_KEY": "k",
+        "KOI_MODEL": "openai/m",
+    }
     words = ["-m", "pytest", "-n", "1", __file__, "-k", "test_no_test_finds"]
     suite = subprocess.run([sys.executable, *words], cwd=CHECKOUT, env=environment, capture_output=True, text=True)
 
