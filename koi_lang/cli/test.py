@@ -7,7 +7,7 @@ import sys
 import time
 from collections.abc import Sequence
 from contextlib import closing
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -21,8 +21,10 @@ from koi_lang.errors import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_OK, UsageError
 from koi_lang.sessions.options import require_settings
 from koi_lang.sessions.plan_checks import collect_plan
 from koi_lang.system.text_width import clean
+from koi_lang.testing.blocks import TestBlock
 from koi_lang.testing.cases import Case, CaseResult, title
 from koi_lang.testing.discovery import COLLECTORS, PLAN, find
+from koi_lang.testing.orders import Orders, order_of
 from koi_lang.testing.pool import results
 from koi_lang.testing.report import case_line, junit, line, report, result_line
 from koi_lang.testing.selection import selection
@@ -63,6 +65,9 @@ class TestProgress:
 @click.option("--max-time", metavar="TIME", default="60s", help="Most time of a test, 60s by default.")
 @click.option("--durations", type=click.IntRange(0), default=0, metavar="N", help="List the N slowest tests.")
 @click.option("--junit", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE", help="Write a JUnit report.")
+@click.option("--orders", type=Count(), metavar="N", help="Run each `test` block in up to N orders of events.")
+@click.option("--seed", default="", metavar="TEXT", help="Choose other orders.")
+@click.option("--order", "only_order", metavar="ORDER", help="Run in the order that a failure names.")
 @click.option("--update", is_flag=True, help="Write anew what recorded runs expect.")
 @trust_folder_option
 def command(
@@ -72,6 +77,9 @@ def command(
     only_list: bool,
     update: bool,
     max_time: str,
+    orders: int | None,
+    seed: str,
+    only_order: str | None,
     **given: Any,
 ) -> None:
     """Run the tests in files and folders; without PATH, those in the current folder. FILE::NAME is one test.
@@ -82,6 +90,9 @@ def command(
     timeout_s = seconds("--max-time", max_time)
     chosen = selection(text) if text is not None else lambda _: True
     cases = [case for case in find(paths or (".",), update=update, collectors=ALL_COLLECTORS) if chosen(title(case))]
+    if orders is not None or only_order is not None:
+        chosen_orders = Orders(orders or 1, seed, None if only_order is None else order_of(only_order))
+        cases = [replace(case, orders=chosen_orders) if isinstance(case, TestBlock) else case for case in cases]
     if not cases:
         _say_that_there_is_nothing(text)
     if only_list:

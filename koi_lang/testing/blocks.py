@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+import shlex
+from collections.abc import Callable, Sequence
 from contextlib import redirect_stdout
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from functools import partial
 from io import TextIOBase
 from pathlib import Path
 
@@ -20,8 +22,9 @@ from koi_lang.program.runs import run_of
 from koi_lang.runtime.services import Factories
 from koi_lang.runtime.test_blocks.context import Trial, use_trial
 from koi_lang.settings import project, read_settings
-from koi_lang.testing.cases import Broken, Case, CaseAttempt, CaseOutcome, FailurePlace, failed_outcome
+from koi_lang.testing.cases import Broken, Case, CaseAttempt, CaseOutcome, FailurePlace, failed_outcome, relative_path
 from koi_lang.testing.loops import JumpingLoop, Overtime
+from koi_lang.testing.orders import OrderedLoop, Orders, explore
 from koi_lang.testing.surroundings import Audience, NoServers, TestModels
 
 # The moment that every test begins at.
@@ -45,19 +48,36 @@ def collect(path: Path, update: bool) -> Sequence[Case]:
 
 @dataclass(frozen=True, slots=True)
 class TestBlock:
-    """One `test` block of a file."""
+    """One `test` block of a file.
+
+    Attributes:
+        orders: the orders in which it runs; None for the usual one.
+    """
 
     path: Path
     name: str
     line: int
+    orders: Orders | None = None
 
     def run(self) -> CaseOutcome:
-        """Run it in a program that is loaded for it alone."""
+        """Run it in a program that is loaded for it alone; in several orders until it fails in one."""
+        if self.orders is None:
+            return self.run_on(JumpingLoop)
+        walk, outcome = explore(self.orders, self.name, lambda walk: self.run_on(partial(OrderedLoop, walk)))
+        if outcome.ok:
+            return outcome
+        command = shlex.join(["koi", "test", f"{relative_path(self.path)}::{self.name}", "--order", walk.text])
+        steps = "".join(f"\n    {step}" for step in walk.steps)
+        found = f"it fails in order {outcome.orders}; `{command}` runs it again{':' if steps else ''}{steps}"
+        return replace(outcome, message=f"{outcome.message}\n  = order: {found}")
+
+    def run_on(self, make_loop: Callable[[], JumpingLoop]) -> CaseOutcome:
+        """Run it once, on an event loop of its own."""
         attempt, trial = CaseAttempt(), Trial()
         audience = Audience(trial)
         with (
             attempt.alone(),
-            asyncio.Runner(loop_factory=JumpingLoop) as runner,
+            asyncio.Runner(loop_factory=make_loop) as runner,
             redirect_stdout(_Printed(audience)),
         ):
             runner.run(_play(self, audience))
@@ -103,7 +123,11 @@ async def _run(block: TestBlock, audience: Audience, loop: JumpingLoop) -> None:
         clock=loop.time,
         seed=block.name,
         added=additions(find_extensions(module)),
+        detailed=isinstance(loop, OrderedLoop),
     )
+    if isinstance(loop, OrderedLoop):
+        run.recorder.slots = loop.order
+        run.events.subscribe(loop.order.hear)
     async with run:
         await module.koi_tests()[block.name]()
         run.ledger.require_within_budget()

@@ -37,6 +37,7 @@ class CaseOutcome:
         printed: the lines that the program printed.
         logged: the lines that it told its person beside that.
         at: where it failed, as far as that is a place in a source.
+        orders: in how many orders it ran; 0 where that was not asked for.
     """
 
     ok: bool
@@ -45,6 +46,7 @@ class CaseOutcome:
     printed: tuple[str, ...] = ()
     logged: tuple[str, ...] = ()
     at: FailurePlace | None = None
+    orders: int = 0
 
 
 class Case(Protocol):

@@ -45,14 +45,14 @@ class _Sleeping(DefaultSelector):
         ready = super().select(0)
         if ready or (timeout is not None and timeout <= 0):
             return ready
-        if self._is_awaiting_others():
+        if self.is_awaiting_others():
             return self._wait(timeout)
         if timeout is None:
             return self._wait_in_vain()
         self.now += timeout
         return []
 
-    def _is_awaiting_others(self) -> bool:
+    def is_awaiting_others(self) -> bool:
         """Whether files, or threads other than those that wait for work, may wake the loop."""
         if self.working or len(self.get_map()) > self.own:
             return True
@@ -84,6 +84,11 @@ class JumpingLoop(asyncio.SelectorEventLoop):
     def time(self) -> float:
         """Seconds since the loop was made, as its tasks see them."""
         return self._sleeping.now
+
+    @property
+    def is_awaiting_others(self) -> bool:
+        """Whether threads, or files such as pipes and sockets, may wake the loop."""
+        return self._sleeping.is_awaiting_others()
 
     def when_stalled(self, tell: Callable[[], object]) -> None:
         """Have something called when all tasks wait and nothing can ever wake them."""

@@ -52,7 +52,8 @@ def summarize(results: Sequence[CaseResult], seconds: float, *, colour: bool) ->
 def line(result: CaseResult, *, colour: bool) -> str:
     """One case on a line."""
     word, shade = ("passed", GREEN) if result.outcome.ok else ("failed", RED)
-    return f"{_paint(word, shade, colour)} {_title(result)} ({result.outcome.seconds:.2f} s)"
+    orders = f"{result.outcome.orders} orders, " if result.outcome.orders else ""
+    return f"{_paint(word, shade, colour)} {_title(result)} ({orders}{result.outcome.seconds:.2f} s)"
 
 
 def details(result: CaseResult) -> Iterator[str]:
@@ -95,10 +96,12 @@ def case_line(case: Case) -> str:
 
 
 def result_line(result: CaseResult) -> str:
-    """The same with `outcome`, `seconds`, `printed`, and of a failure `message` and `at`, its file and line."""
+    """The same with `outcome`, `seconds`, `printed`, `orders`, and of a failure `message` and `at` (file and line)."""
     outcome = result.outcome
     fields: dict[str, Any] = {"outcome": "passed" if outcome.ok else "failed", "seconds": round(outcome.seconds, 3)}
     fields["printed"] = [*outcome.printed]
+    if outcome.orders:
+        fields["orders"] = outcome.orders
     if not outcome.ok:
         fields["message"] = outcome.message
         fields["at"] = None if outcome.at is None else {"file": str(outcome.at.path), "line": outcome.at.line}

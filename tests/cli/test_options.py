@@ -74,6 +74,8 @@ OPTIONS = """
 --older               TIME
 --on-doubt            DECISION
 --once                flag
+--order               ORDER
+--orders              N
 --override            flag
 --own                 flag
 --plain               flag
@@ -93,6 +95,7 @@ OPTIONS = """
 --run                 ID
 --run-code            flag
 --runs                N|ID
+--seed                TEXT
 --search              WORDS
 --secret              flag
 --simulate            flag
