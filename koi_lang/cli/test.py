@@ -24,7 +24,7 @@ from koi_lang.system.text_width import clean
 from koi_lang.testing.blocks import TestBlock
 from koi_lang.testing.cases import Case, CaseResult, title
 from koi_lang.testing.discovery import COLLECTORS, PLAN, find
-from koi_lang.testing.orders import Orders, order_of
+from koi_lang.testing.orders import Orders
 from koi_lang.testing.pool import results
 from koi_lang.testing.report import case_line, junit, line, report, result_line
 from koi_lang.testing.selection import selection
@@ -91,7 +91,7 @@ def command(
     chosen = selection(text) if text is not None else lambda _: True
     cases = [case for case in find(paths or (".",), update=update, collectors=ALL_COLLECTORS) if chosen(title(case))]
     if orders is not None or only_order is not None:
-        chosen_orders = Orders(orders or 1, seed, None if only_order is None else order_of(only_order))
+        chosen_orders = Orders(orders or 1, seed, only_order or "")
         cases = [replace(case, orders=chosen_orders) if isinstance(case, TestBlock) else case for case in cases]
     if not cases:
         _say_that_there_is_nothing(text)

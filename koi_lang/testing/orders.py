@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import random
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextvars import Context
 from dataclasses import dataclass, field, replace
 from typing import Unpack
@@ -18,14 +18,14 @@ from koi_lang.errors import UsageError
 from koi_lang.events import Event, HandlerStarted
 from koi_lang.js.timers import Timer
 from koi_lang.runtime.replay.location import BRANCH, Path
-from koi_lang.runtime.replay.ordering import BEGIN, END, FIRED, LATE, CompletionOrder, Slot
+from koi_lang.runtime.replay.ordering import BEGIN, END, FIRED, LATE, CompletionOrder, Slot, T
 from koi_lang.testing.cases import CaseOutcome
 from koi_lang.testing.loops import Given, JumpingLoop
 
-# An order as text: `5:1,9:2` takes the second of what could come at the fifth choice and the third at the ninth; what
-# came first is taken elsewhere, and everywhere in the order `first`.
-ORDER = re.compile(r"\d+:\d+(,\d+:\d+)*")
-FIRST = "first"
+# An order as text: `5:1,9:2` takes the second of what could come at the fifth choice and the third at the ninth, and
+# elsewhere what came first. Effects are performed when they are asked for, and behind `late` just before they end.
+ORDER = re.compile(r"(first|late)|(late,)?\d+:\d+(,\d+:\d+)*")
+FIRST, LATE_EFFECTS = "first", "late"
 # How many further runs make the list of a failure shorter.
 MAX_SHORTENINGS = 40
 # Turns of the event loop after which the next thing comes although work of the program goes on, and looks, in seconds,
@@ -40,34 +40,37 @@ class Orders:
     Attributes:
         count: at most so many for a test.
         seed: what they follow from.
-        only: the choices of a single order by number, from 0; None for many orders.
+        only: a single one, as a failure has named it; empty for many.
     """
 
     count: int
     seed: str = ""
-    only: tuple[tuple[int, int], ...] | None = None
+    only: str = ""
+
+    def __post_init__(self) -> None:
+        if self.only and not ORDER.fullmatch(self.only):
+            help = "take the one that a failure of `koi test --orders` names."
+            raise UsageError(f"`{self.only}` is no order", help=help)
 
     def walks(self, name: str) -> Iterator[Walk]:
         """Walks through the orders of a test, no two of them the same. Each is to be taken before the next one."""
-        if self.only is not None:
-            yield Walk(Choices(), only=dict(self.only))
+        if self.only:
+            pairs = (each.split(":") for each in self.only.split(",") if ":" in each)
+            only = {int(number) - 1: int(choice) for number, choice in pairs}
+            yield Walk(Choices(), only=only, is_late=self.only.startswith(LATE_EFFECTS))
             return
-        root = Choices()
+        roots = {False: Choices(), True: Choices()}
         for number in range(self.count):
-            walk = Walk(root, random.Random(f"{self.seed} {name} {number}") if number else None)
+            is_late = number % 2 == 1 if len(roots) == 2 else True in roots
+            chance = random.Random(f"{self.seed} {name} {number}") if number > 1 else None
+            walk = Walk(roots[is_late], chance, is_late=is_late)
             yield walk
             if walk.is_last():
+                del roots[is_late]
+            if not walk.depends_on_effects:
+                roots.pop(True, None)
+            if not roots:
                 return
-
-
-def order_of(text: str) -> tuple[tuple[int, int], ...]:
-    """The choices of an order that a failure has named. Raises UsageError."""
-    if text == FIRST:
-        return ()
-    if not ORDER.fullmatch(text):
-        raise UsageError(f"`{text}` is no order", help="take the one that a failure of `koi test --orders` names.")
-    pairs = (each.split(":") for each in text.split(","))
-    return tuple((int(number) - 1, int(choice)) for number, choice in pairs)
 
 
 @dataclass(slots=True)
@@ -92,9 +95,21 @@ class Walk:
         root: the first point, which knows the orders taken so far.
         chance: makes the choices; without it the first one is taken.
         only: choices that are given, by number; elsewhere the first one is taken.
+        is_late: whether effects are performed just before they end, not when they are asked for.
+
+    Attributes:
+        has_effects: whether there were effects.
     """
 
-    def __init__(self, root: Choices, chance: random.Random | None = None, only: dict[int, int] | None = None) -> None:
+    def __init__(
+        self,
+        root: Choices,
+        chance: random.Random | None = None,
+        only: dict[int, int] | None = None,
+        *,
+        is_late: bool = False,
+    ) -> None:
+        self.is_late, self.has_effects = is_late, False
         self._points = [root]
         self._chance = chance
         self._only = only
@@ -134,14 +149,20 @@ class Walk:
         return True
 
     @property
+    def depends_on_effects(self) -> bool:
+        """Whether it may matter when effects are performed: there are effects, and something beside them."""
+        return self.has_effects and bool(self._taken)
+
+    @property
     def order(self) -> dict[int, int]:
         """The choices other than the first, by number."""
         return {number: chosen for number, (chosen, _, _) in enumerate(self._taken) if chosen}
 
     @property
     def text(self) -> str:
-        """The order as text, for `order_of`."""
-        return ",".join(f"{number + 1}:{chosen}" for number, chosen in self.order.items()) or FIRST
+        """The order as text, for `Orders.only`."""
+        choices = [f"{number + 1}:{chosen}" for number, chosen in self.order.items()]
+        return ",".join([LATE_EFFECTS] * self.is_late + choices) or FIRST
 
     @property
     def steps(self) -> list[str]:
@@ -161,7 +182,8 @@ def explore(orders: Orders, name: str, run: Callable[[Walk], CaseOutcome]) -> tu
         if not outcome.ok:
             break
     for number in sorted(walk.order, reverse=True)[: 0 if outcome.ok else MAX_SHORTENINGS]:
-        shorter = Walk(Choices(), only={place: chosen for place, chosen in walk.order.items() if place != number})
+        only = {place: chosen for place, chosen in walk.order.items() if place != number}
+        shorter = Walk(Choices(), only=only, is_late=walk.is_late)
         again = run(shorter)
         if not again.ok and len(shorter.order) < len(walk.order):
             walk, outcome = shorter, again
@@ -253,6 +275,14 @@ class ChosenOrder(CompletionOrder):
         finally:
             if mine in self._open:
                 self._open.remove(mine)
+
+    async def carry_out(self, path: Path, work: Callable[[], Awaitable[T]]) -> T:
+        """Perform an effect, at once or when its end is chosen to come next."""
+        self._walk.has_effects = True
+        if self._walk.is_late:
+            await self.take_slot(END, path)
+            self._composed.add(path)
+        return await work()
 
     def _look(self) -> None:
         """Give the next slot when nothing else is to be done, and look again."""

@@ -7,10 +7,10 @@ and not on how fast things are, and a run that goes on later comes to the same.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import Context, ContextVar, copy_context
-from typing import Any
+from typing import Any, TypeVar
 
 from koi_lang.runtime.replay.location import Path
 
@@ -29,6 +29,7 @@ PAUSE_S = 0.002
 # So many in a row have their slot at once, before one waits so that the event loop can do something else.
 AT_ONCE = 50
 Slot = tuple[str, Path]
+T = TypeVar("T")
 
 
 class CompletionOrder:
@@ -79,6 +80,10 @@ class CompletionOrder:
             await future
         finally:
             self._leave(position)
+
+    def carry_out(self, path: Path, work: Callable[[], Awaitable[T]]) -> Awaitable[T]:
+        """Perform the effect of a path, at once."""
+        return work()
 
     def pass_over(self, kind: str, path: Path) -> None:
         """Something has happened that did not have to wait for its slot."""
