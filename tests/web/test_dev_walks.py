@@ -119,7 +119,7 @@ def test_a_live_run_is_followed_and_answered(page: Page, served: ServiceProcess)
     page.get_by_role("tab", name="Costs").click()
 
     assert (True, "idle") == (request_is_closed, state)
-    assert re.search(r"Editor\s+3", page.inner_text(".bars >> nth=0"))
+    assert re.search(r"Editor\s+3 requests", page.inner_text(".bars >> nth=0"))
 
 
 def test_a_branch_is_told_before_it_begins(page: Page, served: ServiceProcess) -> None:
@@ -138,7 +138,10 @@ def test_a_branch_is_told_before_it_begins(page: Page, served: ServiceProcess) -
     branch = page.url.rpartition("/")[2]
     page.get_by_role("tab", name="Tree").click()
     family = page.inner_text(".family")
+    page.goto(f"{served.url}/dev#/")
+    times = [page.locator(f"tr[data-run='{each}'] td").nth(1).inner_text() for each in (run, branch)]
 
+    assert all(re.fullmatch(r"\d\d:\d\d:\d\d", each) for each in times), "the day stands in the heading"
     assert "Taken over: 2 answers of models" in preview
     assert "Asked again: about 1 answer of models" in preview
     assert (run in family, branch in family) == (True, True)

@@ -1,7 +1,7 @@
 // What models took: over time, by agent, by handler and by turn.
 
 import { html } from "../vendor/preact.js";
-import { duration, money, plain } from "./texts.js";
+import { count, duration, money, plain } from "./texts.js";
 import { Bars, Empty } from "./ui.js";
 
 const [WIDE, HIGH, LEFT] = [720, 150, 64];
@@ -12,7 +12,7 @@ export function Costs({ run, onChoose }) {
   if (!state.turns.length) return html`<${Empty}>No model was asked.<//>`;
   const hasPrice = state.turns.some((turn) => turn.usd > 0);
   const sized = (held) => (hasPrice ? held.usd : held.tokens);
-  const row = (held) => ({ name: held.name, size: sized(held), cells: [plain(held.requests), `${plain(held.tokens)} tok`, money(held.usd, held.unpriced)] });
+  const row = (held) => ({ name: held.name, size: sized(held), cells: [count(held.requests, "request"), `${plain(held.tokens)} tok`, money(held.usd, held.unpriced)] });
   const asked = (held) => held.requests > 0;
   return html`<div class="costs" data-version=${version}>
     <h3>${hasPrice ? "Money" : "Tokens"} over time</h3>

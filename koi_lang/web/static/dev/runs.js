@@ -73,10 +73,10 @@ export function RunsScreen({ data }) {
     })}</tr></thead>
       ${!isLatest && html`<tbody><${Totals} days=${page.days} columns=${columns.length} /></tbody>`}
       ${groupsOf(shown, isLatest).map(([day, group]) => html`<tbody key=${day}>
-        ${isLatest && html`<${Totals} day=${day} days=${day === AT_WORK ? group.map((run) => ({ runs: 1, bad: 0, usd: run.usd || 0, is_unpriced: run.usd === null })) : page.days.filter((each) => each.day === day)} columns=${columns.length} />`}
+        ${isLatest && html`<${Totals} day=${day} days=${day === AT_WORK ? group.filter(isAtWork).map((run) => ({ runs: 1, bad: 0, usd: run.usd || 0, is_unpriced: run.usd === null })) : page.days.filter((each) => each.day === day)} columns=${columns.length} />`}
         ${group.map((run) => html`<tr key=${run.id} data-run=${run.id} class=${isAtWork(run) ? "live" : ""}>
         <td><input type="checkbox" aria-label=${`compare ${run.id}`} checked=${marked.includes(run.id)} onChange=${() => mark(run.id)} /></td>
-        <td>${isLatest && run.depth === 0 ? moment(run.started).slice(11) : moment(run.started)}</td><td class="wide">${fileName(run.program).replace(/\.koi$/, "")}</td>
+        <td>${isLatest && run.day === (day === AT_WORK ? page.today : day) ? moment(run.started).slice(11) : moment(run.started)}</td><td class="wide">${fileName(run.program).replace(/\.koi$/, "")}</td>
         <td class="what" style=${{ paddingLeft: `${8 + 18 * run.depth}px` }}>${run.depth > 0 && html`<span class="muted">↳ </span>`}<a href=${`#/run/${run.id}`}>${run.title || run.id}</a></td>
         ${page.users.length > 1 && html`<td class="wide">${run.owner}</td>`}<td><${State} state=${run.state} /></td>
         <td class="number wide">${duration(run.seconds)}</td><td class="number wide">${plain(run.requests)}</td><td class="number wide">${plain(run.tokens)}</td>
