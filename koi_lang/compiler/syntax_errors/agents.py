@@ -483,6 +483,9 @@ def item_in_code(failure: Failure) -> SyntaxHelp | None:
     if word == "export" and failure.word(1) in ("const", "let", "var"):
         help = "leave `export` out: a variable is seen by the code behind it, and others get what a handler returns."
         return SyntaxHelp("`export` cannot stand in code", failure.span, help)
+    if word == "prompt" and failure.piece(1).kind in ("text", "triple"):
+        help = "write `playbook` in place of `prompt`: a model carries it out."
+        return SyntaxHelp("`prompt` does not begin a playbook", failure.span, help, meant="playbook")
     outside = f"out of the {failure.frames[0].word}, before it or behind it"
     place = "to the body of the agent" if word in ITEMS else outside
     return SyntaxHelp(

@@ -65,6 +65,9 @@ def capability(failure: Failure) -> SyntaxHelp | None:
 
         role Worker { can execute, can delegate }
     """
+    if failure.frame.word == "role" and failure.tail[-1:] == ("CAN",) and failure.piece().kind == "text":
+        text = failure.piece().text.strip("\"'")
+        return SyntaxHelp("a permission stands without quotes", failure.span, f"write `can {text}`.")
     if failure.frame.word == "role" and failure.tail[-1:] == ("CAN",) and failure.word() in (":", "=", "["):
         names = _bare_names(failure, 0 if failure.word() == "[" else 1) or ["execute"]
         help = f"write `{', '.join(f'can {name}' for name in names)}`."
@@ -223,7 +226,9 @@ def _members(names: list[str]) -> str:
 
 @hint(HINTS, "E0158")
 def prompt_parameter(failure: Failure) -> SyntaxHelp | None:
-    """A parameter of a prompt, or a field of a type, has no type.
+    """A parameter of a prompt, or a field of a type, has no type, or that of a parameter is not one word.
+
+    A prompt inserts its parameters into its text, and only readers learn from their types.
 
     Wrong:
 
@@ -239,6 +244,10 @@ def prompt_parameter(failure: Failure) -> SyntaxHelp | None:
         return SyntaxHelp(
             f"the field `{name.text}` has no type", name.span, f"write `{name.text}: string`, or `{name.text}: any`."
         )
+    is_long = failure.word(-2) == ":" and failure.word() in ("[", "|", "<", "&", ".")
+    if failure.frame.word == "prompt" and (is_long or (failure.word(-1) == ":" and "WORD" in failure.expected)):
+        help = f"write `{failure.piece(-3 if is_long else -2).text}: any`."
+        return SyntaxHelp("the type of a prompt's parameter is one word", failure.span, help)
     if failure.frame.word != "prompt" or failure.frame.bracket != "(" or "COLON" not in failure.expected:
         return None
     name = failure.piece(-1)
