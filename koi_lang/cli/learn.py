@@ -16,12 +16,12 @@ import click
 
 from koi_lang import settings
 from koi_lang.cli import freeze, memory
-from koi_lang.cli.lessons import DecidedLesson, decisions_in, proposals_in, refusals_in
+from koi_lang.cli.lessons import DecidedLesson, decided_in, decisions_in, proposals_in, refusals_in
 from koi_lang.cli.running import run_program
 from koi_lang.cli.ui.interrupts import leave
 from koi_lang.diagnostics import suggestion
 from koi_lang.errors import UsageError, reason
-from koi_lang.events import ApprovalGiven, HandlerEnded, ModelAnswered
+from koi_lang.events import HandlerEnded, ModelAnswered
 from koi_lang.freezing.recordings import playbook_calls, playbook_in, why_unusable
 from koi_lang.program import loader
 from koi_lang.runtime.guards.access_rules import parse_rule
@@ -230,8 +230,8 @@ def rules_to_keep(runs: Sequence[RecordedEntries]) -> Iterator[Proposal]:
     kept = set(LastingRules.of(Path.cwd()).rules())
     for _, entries in runs:
         begun = {entry.path: entry.data.get("fields") for entry in entries if entry.kind == "begun"}
-        for entry in entries:
-            rule = rule_of(begun, entry.path) if entry.kind == ApprovalGiven.type else ""
+        for entry in decided_in(entries):
+            rule = rule_of(begun, entry.path)
             if rule and entry.data.get("answer") == "no":
                 denied.add(rule)
             elif rule:

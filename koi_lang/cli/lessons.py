@@ -106,9 +106,14 @@ def decisions_in(entries: Iterable[JournalEntry]) -> Iterator[DecidedLesson]:
 
 def refusals_in(entries: Iterable[JournalEntry]) -> Iterator[str]:
     """The reasons of the person for refusing something, in order."""
-    for entry in entries:
-        if entry.kind == ApprovalGiven.type and entry.data.get("reason"):
+    for entry in decided_in(entries):
+        if entry.data.get("reason"):
             yield _line(entry.data["reason"])
+
+
+def decided_in(entries: Iterable[JournalEntry]) -> Iterator[JournalEntry]:
+    """The decisions of the person about permissions; those that a branch has taken over count for its parent."""
+    return (each for each in entries if each.kind == ApprovalGiven.type and not each.data.get("recalled"))
 
 
 def evidence_in(entries: Iterable[JournalEntry]) -> Iterator[str]:

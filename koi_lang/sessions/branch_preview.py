@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from koi_lang.errors import UsageError
-from koi_lang.events import PAID, HandlerStarted, ModelAnswered
+from koi_lang.events import PAID, HandlerStarted, ModelAnswered, PersonAnswered
 from koi_lang.program import cache
 from koi_lang.runtime.journal.entries import JournalEntry
 from koi_lang.runtime.journal.history import lasting_entries, unsafe_effects, until, with_answer
@@ -107,7 +107,11 @@ def back_to(at: int, answer: str | None, entries: Sequence[JournalEntry]) -> lis
     if chosen is None or field is None or (field == "result" and not _is_from_person(chosen)):
         help = "Choose an entry `model_answered`, or the end of a `prompt_user`."
         raise UsageError(f"entry {at} is no answer that can be replaced", help=help)
-    return with_answer(kept, at, field, answer if field == "text" else {"answer": answer})
+    if field == "text":
+        return with_answer(kept, at, field, answer)
+    said = (PersonAnswered.type, chosen.path)
+    kept = [replace(e, data={**e.data, "answer": answer}) if (e.kind, e.path) == said else e for e in kept]
+    return with_answer(kept, at, field, {"answer": answer})
 
 
 def _is_from_person(entry: JournalEntry) -> bool:

@@ -164,16 +164,17 @@ def test_an_unknown_id(project: Project) -> None:
 HEADER = Header("r1", 0.0, "main.koi", "", "1")
 
 
-def asked(command: str, answer: str, reason: str = "") -> list[JournalEntry]:
+def asked(command: str, answer: str, reason: str = "", **more: Any) -> list[JournalEntry]:
     """A command that the person was asked about."""
-    path, given = ("Main.go#1", "shell#1"), {"what": f"run {command}", "answer": answer}
+    path, given = ("Main.go#1", "shell#1"), {"what": f"run {command}", "answer": answer, **more}
     begun = JournalEntry(1, 0.0, "begun", path, "Main", {"intent": "shell", "id": "", "fields": {"command": command}})
     return [begun, JournalEntry(2, 0.0, "approval_given", path, "Main", given | ({"reason": reason} if reason else {}))]
 
 
 def test_what_was_allowed_three_times_is_offered_as_a_rule() -> None:
-    """Not what was refused once, nor what a rule would take for a pattern."""
+    """Not what was refused once, nor what a rule would take for a pattern, nor what a branch took over."""
     runs = [(HEADER, asked("make test", "yes"))] * 3 + [(HEADER, asked("rm *", "yes"))] * 3
+    runs += [(HEADER, asked("make docs", "yes", recalled=recalled)) for recalled in (False, True, True)]
     runs += [*[(HEADER, asked("make release", "yes"))] * 3, (HEADER, asked("make release", "no"))]
 
     assert [("run:make test",)] == [offer.what for offer in rules_to_keep(runs)]

@@ -9,6 +9,8 @@ from typing import Any
 
 import pytest
 
+from koi_lang.runtime.journal.entries import JournalEntry
+from koi_lang.runtime.journal.history import History, in_doubt
 from koi_lang.runtime.journal.reader import read
 from tests.journal.commands import Commands
 
@@ -79,7 +81,7 @@ def listed(koi: Commands) -> list[int]:
 
 
 # How an answer came in, what was decided about effects and what they changed, is told where it happens only.
-LEFT_OUT = ("model_wrote", "asked", "answered", "doubt_settled", "file_changed", "tree_kept", "tree_compared")
+LEFT_OUT = ("model_wrote", "doubt_settled", "file_changed", "tree_kept", "tree_compared")
 
 
 def texts(path: Path) -> list[str]:
@@ -126,6 +128,7 @@ def test_another_answer_of_the_person(family: Commands) -> None:
 
     assert (0, "hello Eve\n", ["first", "second"]) == (done.code, done.out, family.lines("effects")), done.err
     assert "6 of 8 model answers were reused and not requested again\n" in done.err
+    assert ["Eve"] == [entry.data["answer"] for entry in family.entries() if entry.kind == "answered"]
 
 
 def test_another_answer_of_a_model(family: Commands) -> None:
@@ -315,3 +318,19 @@ def test_what_was_refused_is_not_left_behind(koi: Commands) -> None:
 
     assert ("failed", "shell") in before
     assert (0, False) == (done.code, "left behind" in done.err), done.err
+
+
+@pytest.mark.parametrize(("is_parent", "expected"), [(False, []), (True, ["begun"])])
+def test_what_waited_in_the_parent_has_been_done(*, is_parent: bool, expected: list[str]) -> None:
+    """A branch that was killed while it took over a permission does not take what it is about for undone."""
+    place = ("A.go#1", "shell#1")
+    data: dict[str, Any] = {"recalled": True} if is_parent else {}
+    begun = {"intent": "shell", "unsafe": True, "fields": {}, **data}
+    asked = {"what": "run x", "detail": "", **data}
+    told = [
+        JournalEntry(1, 0.0, "begun", place, "A", begun),
+        JournalEntry(2, 0.0, "approval_requested", place, "A", asked),
+    ]
+
+    assert expected == [entry.kind for entry in in_doubt(told)]
+    assert History(told, "resume").waits_for_leave(place) is not is_parent

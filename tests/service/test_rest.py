@@ -65,6 +65,32 @@ def test_a_branch_has_another_answer(service: ServiceProcess, waiting: str) -> N
     assert 400 == post(service, waiting, "branch", at=100_000).status_code
 
 
+def test_a_branch_tells_what_was_asked_and_allowed(service: ServiceProcess) -> None:
+    """It has what was asked and allowed before its entry; what it does anew is asked about again."""
+    run = service.begin(handler="FrontDesk.chat", message="Publish the piece about tea")
+    (request,) = service.wait_for_state(run, "waiting")["open"]
+    post(service, run, "approve", request=request["id"], decision="yes")
+    service.wait_for_state(run, "idle")
+    branch = post(service, run, "branch").json()["id"]
+    service.wait_for_state(branch, "idle")
+    entries = service.get(f"api/runs/{run}/entries")["entries"]
+    allowed = next(each["n"] for each in entries if each["kind"] == "approval_given")
+    service.request("DELETE", f"api/runs/{run}/files/published.md")  # to write it again changes something again
+    asking = post(service, run, "branch", at=allowed).json()["id"]
+
+    assert ["approval_requested", "approval_given"] == [kind for kind, *_ in dialogue(service, run)]
+    assert dialogue(service, run) == dialogue(service, branch)
+    assert "approval_request" == service.wait_for_state(asking, "waiting")["open"][0]["type"]
+
+
+def dialogue(service: ServiceProcess, run: str) -> list[tuple[Any, ...]]:
+    """What a run asked the person, and what the person said, with where and for whom."""
+    entries = service.get(f"api/runs/{run}/entries")["entries"]
+    names = ("kind", "path", "agent", "question", "what", "id", "answer")
+    kinds = ("asked", "answered", "approval_requested", "approval_given")
+    return [tuple(each.get(name) for name in names) for each in entries if each["kind"] in kinds]
+
+
 def published(service: ServiceProcess, run: str) -> Any:
     """What the call of a run came to."""
     entries = service.get(f"api/runs/{run}/entries")["entries"]

@@ -16,6 +16,8 @@ from koi_lang.events import (
     CallEnded,
     CallStarted,
     DoubtSettled,
+    Event,
+    EventData,
     HandlerEnded,
     HandlerFailed,
     HandlerStarted,
@@ -25,6 +27,8 @@ from koi_lang.events import (
     ModelAsked,
     ModelFailed,
     ModelWrote,
+    PersonAnswered,
+    PersonAsked,
     ReadOnlyFound,
     RetryEnded,
     RetryStarted,
@@ -34,7 +38,7 @@ from koi_lang.events import (
     TimerFired,
 )
 from koi_lang.redaction.redactor import HIDDEN
-from koi_lang.runtime.journal.entries import PASSED_ON, JournalEntry, Redact, kind_of, plain
+from koi_lang.runtime.journal.entries import PASSED_ON, JournalEntry, Redact, event_data, kind_of, plain
 from koi_lang.runtime.journal.totals import UsageTotals
 from koi_lang.runtime.replay.doubts import Decide, stop_always
 from koi_lang.runtime.replay.effect_inputs import is_same_input
@@ -60,6 +64,8 @@ TURNS = {
 ERRORS = frozenset({"failed", HandlerFailed.type, ModelFailed.type, TimedOut.type})
 # Errors of the surroundings, by their classes; a request to a model fails for no other reason.
 OUTAGES = frozenset({"CallCancelledError", "LimitReachedError", "MissingKeyError", "QuotaReachedError", "RequestError"})
+# What an effect tells of the person on its way.
+DIALOGUE = frozenset({PersonAsked.type, PersonAnswered.type, ApprovalRequested.type, ApprovalGiven.type})
 # What code may have told after an error without having got anything done.
 IDLE = ERRORS | {HandlerStarted.type, LinePrinted.type, ModelAsked.type, RetryEnded.type, RetryStarted.type}
 
@@ -155,9 +161,12 @@ class History:
         self._models = _models_by_agent(self.entries) if keeps_models else {}
         self._passes_on = any(entry.kind in PASSED_ON and entry.lacks_secret for entry in self.entries)
         self._wrote: dict[Path, list[str]] = {}
+        self._dialogues: dict[Path, list[JournalEntry]] = {}
         for entry in self.entries:
             if entry.kind == ModelWrote.type:
                 self._wrote.setdefault(entry.path, []).append(str(entry.data.get("text", "")))
+            elif entry.kind in DIALOGUE and self.policy.is_branch:
+                self._dialogues.setdefault(entry.path, []).append(entry)
         self._paid: dict[Path, tuple[int, float, int]] | None = None
         self.order = [(event, entry.path) for entry in self.entries if (event := _turn_of(entry))]
 
@@ -215,9 +224,15 @@ class History:
         """Whether it was found out, when an effect took place, that it changes nothing."""
         return self.has(ReadOnlyFound.type, path)
 
+    def dialogue(self, path: Path) -> Iterator[tuple[EventData, str]]:
+        """What the person was asked by an effect, and answered, for the journal of a branch; each with its agent."""
+        for entry in self._dialogues.get(path, ()):
+            yield Event.of_data(event_data(entry, "")).data, entry.agent
+
     def waits_for_leave(self, path: Path) -> bool:
         """Whether the person had been asked to allow an effect, and had not said so: then nothing of it was done."""
-        return self.has(ApprovalRequested.type, path) and not self.has(ApprovalGiven.type, path)
+        asked = self.find(ApprovalRequested.type, path)
+        return asked is not None and _is_open_request(asked) and not self.has(ApprovalGiven.type, path)
 
     def left_behind(self) -> list[JournalEntry]:
         """The parent's unrepeatable effects that this branch has neither reused nor done; refused ones never were."""
@@ -316,9 +331,14 @@ def in_doubt(entries: Sequence[JournalEntry]) -> list[JournalEntry]:
     over = {entry.path for entry in entries if entry.kind in COMPLETIONS or entry.kind == ReadOnlyFound.type}
     allowed = {entry.path for entry in entries if entry.kind == ApprovalGiven.type}
     # Whoever still waits for leave has done nothing.
-    over |= {entry.path for entry in entries if entry.kind == ApprovalRequested.type} - allowed
+    over |= {entry.path for entry in entries if _is_open_request(entry)} - allowed
     begun = {entry.path: entry for entry in entries if entry.kind == "begun" and entry.data.get("unsafe")}
     return [entry for path, entry in begun.items() if not any(path[:n] in over for n in range(1, len(path) + 1))]
+
+
+def _is_open_request(entry: JournalEntry) -> bool:
+    """Whether an entry asks for permission; what a branch has taken over was decided in its parent."""
+    return entry.kind == ApprovalRequested.type and not entry.data.get("recalled")
 
 
 def lasting_entries(entries: Iterable[JournalEntry]) -> list[JournalEntry]:

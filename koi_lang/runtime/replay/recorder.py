@@ -207,8 +207,11 @@ class RunRecorder:
 
     def _recall(self, effect: Effect, before: JournalEntry, work: Callable[[], Any]) -> Outcome[Any]:
         """The outcome in an entry, with its changes applied to the inputs of the effect."""
-        if self._past is not None and not effect.safe:
-            self._past.take_over(effect.name, dict(effect.given))
+        if self._past is not None:
+            for said, agent in self._past.dialogue(before.path):
+                self._events.emit(said, agent)
+            if not effect.safe:
+                self._past.take_over(effect.name, dict(effect.given))
         if effect.call is not None:
             lacking = effect.call.restore(before.data)
             self._missed.add(effect.name, lacking, work, safe=effect.safe)
