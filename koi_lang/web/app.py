@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from starlette.applications import Starlette
 from starlette.middleware.cors import CORSMiddleware
 from starlette.requests import ClientDisconnect, Request
-from starlette.responses import Response
+from starlette.responses import RedirectResponse, Response
 from starlette.routing import Match, Route, WebSocketRoute
 
 from koi_lang.errors import KoiError
@@ -24,7 +24,7 @@ from koi_lang.web.jobs import list_jobs, take_message
 from koi_lang.web.live import follow_run, talk_with_run
 from koi_lang.web.mounts import Mounts
 from koi_lang.web.operations import routes_of
-from koi_lang.web.pages import PageFiles
+from koi_lang.web.pages import PageFiles, location_of_page
 from koi_lang.web.reports import describe_api, list_costs, list_deliveries, list_models, reload_programs, show_audit
 from koi_lang.web.request_context import Endpoint
 from koi_lang.web.run_files import delete_file, get_file, list_files, put_file
@@ -108,6 +108,8 @@ def make_app(host: SessionHost, jobs: JobService, address: Address, users: Users
     mounts = Mounts(host, address, users)
     routes = [*ROUTES, *DEV_ROUTES, *mounts.routes, *PageFiles().routes]
     app = Starlette(routes=routes, exception_handlers=ERROR_HANDLERS, lifespan=mounts.lifespan)
+    # A redirect to another slash has a client repeat its request, with its token, where a proxy may take a path off.
+    app.router.redirect_slashes = False
     browsers = BrowserSessions(host.database, users)
     app.state.host = host
     app.state.jobs = jobs
@@ -129,7 +131,12 @@ async def _tell_error(request: Request, error: Exception) -> Response:
 
 
 async def _tell_missing(request: Request, error: Exception) -> Response:
-    return error_answer(HttpError(404, "not_found", f"there is nothing at `{request.url.path}`"))
+    location = location_of_page(request.scope)
+    if location is not None:
+        return RedirectResponse(location)
+    path = request.url.path
+    help = "Leave out the slash at its end." if path.endswith("/") else None
+    return error_answer(HttpError(404, "not_found", f"there is nothing at `{path}`", help=help))
 
 
 async def _tell_wrong_method(request: Request, error: Exception) -> Response:

@@ -58,7 +58,6 @@ class Gate:
         self._names = ServerNames.of(address)
         self._browsers = browsers
         self._path = address.public_path
-        self._public_scheme, _, self._public_host = address.public_origin.partition("://")
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass a request on to the application, or refuse it."""
@@ -67,8 +66,6 @@ class Gate:
             return
         if self._path and f"{scope['path']}/".startswith(f"{self._path}/"):
             scope = {**scope, "root_path": self._path}
-        if scope["type"] == "http" and Headers(scope=scope).get("host") == self._public_host:
-            scope = {**scope, "scheme": self._public_scheme}  # for redirects
         try:
             browser = self._require_allowed(scope)
         except KoiError as error:

@@ -17,6 +17,7 @@ from koi_lang.system.resources import PACKAGE
 
 if TYPE_CHECKING:
     from starlette.requests import Request
+    from starlette.types import Scope
 
 STATIC = PACKAGE / "web" / "static"
 # By where they stand, the files that are pages.
@@ -59,6 +60,20 @@ class PageFile:
     compressed: bytes | None
     tag: str
     media_type: str
+
+
+def location_of_page(scope: Scope) -> str | None:
+    """Where the page is whose address has a slash too few or too many at its end; None for other requests.
+
+    It is relative where a proxy may have taken a path off, which is then kept.
+    """
+    public_path = scope.get("root_path", "")
+    path = scope["path"].removeprefix(public_path)
+    if scope["method"] not in ("GET", "HEAD"):
+        return None
+    if not path:
+        return f"{public_path}/"
+    return f"..{path[:-1]}" if path.endswith("/") and path[:-1] in PAGES else None
 
 
 class PageFiles:

@@ -278,15 +278,46 @@ def test_pages_behind_a_proxy(origin: str, host: str, is_other: bool) -> None:
     assert names.is_own_origin(origin)
 
 
-def test_redirects_and_pages_have_the_public_origin(start_service: Callable[..., ServiceProcess]) -> None:
-    """A proxy that leaves its path is redirected to its scheme; a cookie counts for its pages, not for local ones."""
+@pytest.mark.parametrize(
+    ("path", "status", "location"),
+    [
+        ("dev/", 307, "../dev"),
+        ("desk/dev/", 307, "../dev"),
+        ("desk", 307, "/desk/"),
+        ("desk/api/health/", 404, None),
+        ("api/runs/", 404, None),
+        ("api/runs//", 404, None),
+        ("static/", 404, None),
+    ],
+)
+def test_a_slash_at_the_end_leads_nowhere_else(
+    below_a_path: ServiceProcess, path: str, status: int, location: str | None
+) -> None:
+    """A page is found below any path that a proxy has taken off; no other request is redirected."""
+    answers = [below_a_path.request(method, path, Host="koi.example.org") for method in ("GET", "POST")]
+
+    assert [status, location] == [answers[0].status_code, answers[0].headers.get("location")]
+    assert answers[1].status_code in (404, 405)
+
+
+@pytest.fixture(scope="module")
+def below_a_path(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServiceProcess]:
+    """A service of the desk that clients reach at `/desk` of another host."""
+    folder = tmp_path_factory.mktemp("below")
+    service = ServiceProcess(folder, (*desk_in(folder), "--public-url", "https://koi.example.org/desk"))
+    service.start()
+    yield service
+    service.end()
+
+
+def test_pages_have_the_public_origin(start_service: Callable[..., ServiceProcess]) -> None:
+    """A cookie counts for pages of the public URL, not for local ones."""
     service = start_service("--public-url", "https://koi.example.org/desk")
     public = {"Host": "koi.example.org", "Origin": "https://koi.example.org"}
     signed_in = service.request("POST", "desk/api/login", {"token": service.token}, **public)
     cookie = signed_in.headers["set-cookie"].partition(";")[0]
     browser = replace(service, token="")
 
-    assert "https://koi.example.org/desk/" == service.request("GET", "desk", Host="koi.example.org").headers["location"]
     local = public | {"Origin": "http://127.0.0.1:8421"}
     statuses = [
         browser.request("POST", "desk/api/runs", {}, Cookie=cookie, **each).status_code for each in (public, local)

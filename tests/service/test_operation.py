@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
+from urllib.parse import urljoin
 
 import httpx2
 import pytest
@@ -92,7 +93,11 @@ def test_a_proxy_passes_everything_on(proxied: ServiceProcess) -> None:
     """Below a path of a proxy the page opens, its cookie counts there, and what is told live comes at once."""
     page = proxied.request("GET", "")
     origin = proxied.url.removesuffix("/koi")
-    without_slash = httpx2.get(proxied.url)
+    redirected = [
+        urljoin(f"{proxied.url}{slash}", httpx2.get(f"{proxied.url}{slash}").headers["location"])
+        for slash in ("", "/dev/")
+    ]
+    repeated = proxied.request("POST", "api/runs/", {})
     card = proxied.get("a2a/Clerk/.well-known/agent-card.json")
     document = proxied.get("api/openapi.json")
     login = proxied.request("POST", "api/login", {"token": proxied.token}, Origin=origin)
@@ -106,8 +111,8 @@ def test_a_proxy_passes_everything_on(proxied: ServiceProcess) -> None:
         while not is_event("call_ended")(json.loads(link.recv(timeout=LIMIT_S))):
             pass
 
-    assert 200 == page.status_code
-    assert (True, f"{proxied.url}/") == (without_slash.is_redirect, without_slash.headers["location"])
+    assert (200, 404) == (page.status_code, repeated.status_code)
+    assert [f"{proxied.url}/", f"{proxied.url}/dev"] == redirected
     assert {f"{proxied.url}/a2a/Clerk"} == {each["url"] for each in card["supportedInterfaces"]}
     assert [{"url": f"{proxied.url}/api"}] == document["servers"]
     assert [] == re.findall(r'(?:src|href)="/', page.text)
