@@ -24,10 +24,10 @@ def test_a_session_wakes_soon(tmp_path: Path) -> None:
 @pytest.mark.thorough
 def test_nobody_waits_long_beside_many_chats(tmp_path: Path) -> None:
     """All of 200 chats at once with a model of 0.3 s end well, and others wait for a second of its CPU at most."""
-    size = load.LoadSize(begun=4, messages=1, followed=2)
+    size = load.LoadSize(begun=4, messages=1, followed=2, rounds=1)
     costs = asyncio.run(load.measure(tmp_path, size))["koi"]
 
-    assert size.chats == costs.chats_ended
+    assert [size.chats] == costs.chats_ended
     assert costs.longest_wait_cpu < 1.0
 
 
@@ -49,9 +49,9 @@ def test_a_service_costs_little_beside_a_plain_one(tmp_path: Path) -> None:
     costs = asyncio.run(load.measure(tmp_path, load.LoadSize(begun=10, messages=200, followed=10, chats=20)))
     floor, koi = costs["floor"], costs["koi"]
 
-    assert (20, 20) == (floor.chats_ended, koi.chats_ended)
+    assert {20} == {*floor.chats_ended, *koi.chats_ended}
     assert median(koi.accepted) < 10 * median(floor.accepted)
-    assert koi.chat_cpu < 9 * floor.chat_cpu
+    assert median(load.ratios(koi.chat_cpu, floor.chat_cpu)) < 9
     assert median(koi.accepted) < 0.5
     assert median(koi.first) < 1.0
     assert median(koi.late) < 1.5
