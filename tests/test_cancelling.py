@@ -416,6 +416,32 @@ def test_the_timer_of_others_is_left_to_them(project: Project) -> None:
     assert ("[1] True\n", "") == (done.stdout, done.stderr)
 
 
+def test_blocks_without_a_limit_set_no_timer(project: Project) -> None:
+    """Each call of a handler is a block: the timer of the process is asked for where there is a moment to ring at."""
+    script = (
+        COMPUTING
+        + """
+    times, set_timer = [], signal.setitimer
+    signal.setitimer = lambda which, seconds: times.append(seconds) or set_timer(which, seconds)
+
+    async def main():
+        async with CancelScope():
+            for _ in range(3):
+                async with CancelScope():
+                    pass
+            print(times)
+            async with CancelScope(60):
+                pass
+            print(len(times), times[-1])
+
+    asyncio.run(main())
+    """
+    )
+    done = project.fork_python(script)
+
+    assert ("[]\n2 0\n", "") == (done.stdout, done.stderr)
+
+
 @pytest.mark.sampled(4)
 @pytest.mark.parametrize("work", ["await asyncio.Event().wait()", "call_outside(spin, 30)", "await started(spin)"])
 @pytest.mark.parametrize("end", ["CancelScope(0.2)", "CancelScope()"])

@@ -342,6 +342,8 @@ class SignalAlarm:
     def __init__(self, ring: Ring, rest: Callable[[], object]) -> None:
         self._ring, self._rest = ring, rest
         self._moments: dict[Hashable, float] = {}
+        # What the timer of the process was set for.
+        self._first = inf
 
     def set(self, owner: Hashable, moment: float) -> None:
         """Have it ring from a moment of `monotonic` on, until it is released; infinity is not yet."""
@@ -363,8 +365,11 @@ class SignalAlarm:
         self._ring(frame)
 
     def _schedule(self) -> None:
+        first = min(self._moments.values(), default=inf)
+        if first == self._first == inf:
+            return  # most blocks have no limit, and each call of a handler is one
         if self._is_set():
-            first = min(self._moments.values(), default=inf)
+            self._first = first
             signal.setitimer(signal.ITIMER_REAL, 0 if first == inf else max(first - monotonic(), PAUSE_S))
 
     def _is_set(self) -> bool:
