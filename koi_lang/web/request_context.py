@@ -71,7 +71,7 @@ def checked_endpoint(
     """
 
     async def answer(request: Request) -> Response:
-        for name, text in request.query_params.items() if request.url.query else ():
+        for name, text in request.query_params.items() if request.scope["query_string"] else ():
             if name not in query:
                 help = f"There are {', '.join(query)}." if query else "Send none."
                 raise HttpError(400, "invalid_request", f"there is no field `{name}` of the query", help=help)
