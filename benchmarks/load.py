@@ -14,7 +14,7 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import aclosing, asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -368,15 +368,13 @@ async def measure(folder: Path, size: LoadSize) -> dict[str, LoadTimes]:
     """The costs of Koi and of the floor, in turn, each with the same client and the same provider."""
     port = free_port()
     url, costs = f"http://127.0.0.1:{port}/v1", {"floor": LoadTimes(), "koi": LoadTimes()}
+    services: dict[str, Callable[..., Any]] = {"floor": plain_service, "koi": koi_service}
     write(folder, {"provider.py": PROVIDER})
-    async with (
-        started(folder, "provider.py", str(port)),
-        plain_service(folder / "floor", url) as floor,
-        koi_service(folder / "koi", url) as koi,
-    ):
-        for _ in range(size.rounds):
-            await measure_service(floor, size, costs["floor"])
-            await measure_service(koi, size, costs["koi"])
+    async with started(folder, "provider.py", str(port)):
+        for number in range(size.rounds):
+            for name, serve in services.items():  # anew, since sessions of an earlier round have to be put to sleep
+                async with serve(folder / f"{name}-{number}", url) as service:
+                    await measure_service(service, size, costs[name])
     return costs
 
 
