@@ -15,6 +15,9 @@ import pytest
 from docs import generate, site
 from docs.client_modules import operations_by_class
 from koi_lang.cli.docs import topics
+from koi_lang.llm.usage import tokens_of
+from koi_lang.runtime.guidance.skill_files import parse_skill
+from koi_lang.system.resources import project_templates
 from tests.in_process import exit_code_of
 from tests.pages import FENCE, ROOT, anchors
 from tests.projects import Project
@@ -146,6 +149,18 @@ def test_pages_for_models_hold_programs_as_they_are() -> None:
     tour = (ROOT / "docs" / "tour.md").read_text("utf-8")
 
     assert [] == [block[2] for block in FENCE.findall(tour) if block[2] not in full]
+
+
+def test_coding_agents_learn_koi_from_a_skill(project: Project) -> None:
+    """It has the form of a skill, is small enough to be read whole, and has the whole page of new projects in it."""
+    text = project.koi("docs", "--skill").stdout
+    page = (project_templates() / "common" / "AGENTS.md").read_text("utf-8")
+    skill = parse_skill(text, "koi")
+
+    assert ((), True) == (skill.obstacles, skill.description.startswith("Write, check, test and run programs"))
+    assert page in text
+    assert {"## Imports", "## What is different", "## What is absent"} <= set(text.splitlines())
+    assert tokens_of((), text) <= 4000
 
 
 def words() -> list[tuple[str, str, str]]:

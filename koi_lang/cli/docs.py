@@ -28,6 +28,14 @@ HEADING = re.compile(r"^```.*?^```$|^(#+) ([^\n]+)$", re.DOTALL | re.MULTILINE)
 # The ending of a word that has more letters.
 ENDING = re.compile(r"(?<=\w\w)(?:ies|y|s)\b")
 MAX_RESULTS = 12
+# The beginning of the skill for coding agents, and the sections behind the page that `koi init` writes.
+SKILL = """---
+name: koi
+description: Write, check, test and run programs in Koi, a language for programs made of AI agents (`*.koi` files).
+---
+
+"""
+SKILL_SECTIONS = ("language#imports", "language#what-is-different", "language#what-is-absent")
 MAX_COLUMNS = 100
 
 
@@ -67,7 +75,8 @@ class Hit(NamedTuple):
 @click.option(
     "--search", "query", metavar="WORDS", help="List the sections with these words, or most of them, best first."
 )
-def command(topic: str | None, query: str | None) -> None:
+@click.option("--skill", "is_skill", is_flag=True, help="Print a SKILL.md from which coding agents learn to write Koi.")
+def command(topic: str | None, query: str | None, is_skill: bool) -> None:
     """Show the page TOPIC of the manual; without one, list all pages. `std/NAME` is a part of the standard library.
 
     TOPIC may be a section, as in `language#memory`, or a word of other frameworks, such as `guardrails`.
@@ -75,6 +84,11 @@ def command(topic: str | None, query: str | None) -> None:
     """
     if query is not None:
         click.echo("\n".join(_search(query)))
+        return
+    if is_skill:
+        page = (resources.project_templates() / "common" / "AGENTS.md").read_text("utf-8")
+        sections = [_words(_page_text(each)).replace("### ", "## ", 1) for each in SKILL_SECTIONS]
+        click.echo(SKILL + "\n\n".join(part.strip() for part in [page, *sections]))
         return
     if topic is None:
         click.echo(_contents())

@@ -100,6 +100,7 @@ OPTIONS = """
 --secret              flag
 --simulate            flag
 --since               RUN
+--skill               flag
 --start-servers       flag
 --status              flag
 --stdin               flag
