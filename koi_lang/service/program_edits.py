@@ -2,7 +2,8 @@
 
 `.koi/versions/ID/files` has the files of the program with the edit and links to what stands beside them;
 `.koi/versions/ID/edit.json` says which files those are, and what they were. A folder of somebody else may have such a
-record, so it is believed only of `.koi` files of that folder. Before `keep` nothing is changed in the program.
+record, so it is believed only of `.koi` files of that folder. Before `keep` nothing is changed in the program. One
+that is outside of the project is never changed.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import os
 import secrets
 import shutil
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from difflib import unified_diff
 from pathlib import Path
 from typing import Any
@@ -93,12 +94,14 @@ class ProgramEdit:
         version: the folder of the version.
         handlers: whose playbooks have another text.
         files: the hash of each edited file as it was before, by its path as seen from the project.
+        originals: what was in these files, where the program is outside of the project; then paths are as seen from it.
     """
 
     folder: Path
     version: Path
     handlers: Collection[str]
     files: Mapping[str, str]
+    originals: Mapping[str, str] = field(default_factory=dict)
 
     @staticmethod
     def of(folder: Path, program: Path) -> ProgramEdit | None:
@@ -109,31 +112,34 @@ class ProgramEdit:
         version = versions / program.relative_to(versions).parts[0]
         try:
             record = json.loads((version / RECORD).read_text("utf-8"))
-            return ProgramEdit(folder, version, list(record["handlers"]), dict(record["files"]))
-        except (OSError, ValueError, TypeError, KeyError):
+            originals = {name: str(text) for name, text in record.get("originals", {}).items()}
+            return ProgramEdit(folder, version, list(record["handlers"]), dict(record["files"]), originals)
+        except (OSError, ValueError, TypeError, KeyError, AttributeError):
             return None
 
     def write(self) -> None:
         """Write the record of the edit."""
-        about = {"handlers": list(self.handlers), "files": dict(self.files)}
+        about = {"handlers": list(self.handlers), "files": dict(self.files), "originals": dict(self.originals)}
         (self.version / RECORD).write_text(json.dumps(about), encoding="utf-8")
 
     def changes(self) -> list[Formatted]:
         """Each edited file: as it is in the program by now, and as the version has it. Raises KoiError."""
         found = []
         for name in self.files:
-            file, edited = (project_path(folder, name) for folder in (self.folder, self.version / FILES))
+            edited = project_path(self.version / FILES, name)
+            original = self.originals.get(name)
+            file = project_path(self.folder, name) if original is None else Path(name)
             if file.suffix != ".koi":
                 raise KoiError(f"`{name}` is no program, and is left alone", help=f"Remove `{self.version}`.")
             try:
-                data, after = file.read_bytes(), edited.read_bytes()
+                data, after = file.read_bytes() if original is None else original.encode(), edited.read_bytes()
             except OSError as error:
                 raise KoiError(f"`{name}` cannot be read: {reason(error)}") from error
             found.append(Formatted(str(file), data, data.decode("utf-8", "replace"), after.decode("utf-8")))
         return found
 
     def as_data(self, redact: Callable[[str], str] = str) -> dict[str, Any]:
-        """The edit as data for pages: `handlers`, a `diff`, `is_kept`, and whether the files have changed meanwhile."""
+        """The edit as data for pages: its `handlers` and `diff`, and whether it is, or can be, in the files."""
         changes = self.changes()
         lines = [
             line
@@ -143,15 +149,23 @@ class ProgramEdit:
             )
         ]
         is_kept = not any(each.is_changed for each in changes)
-        is_stale = not is_kept and any(map(self.is_stale, self.files, changes))
-        return {"handlers": list(self.handlers), "diff": "\n".join(lines), "is_kept": is_kept, "is_stale": is_stale}
+        is_stale = not is_kept and not self.originals and any(map(self.is_stale, self.files, changes))
+        state = {"is_kept": is_kept, "is_stale": is_stale, "is_outside": bool(self.originals)}
+        return {"handlers": list(self.handlers), "diff": "\n".join(lines), **state}
 
     def is_stale(self, name: str, change: Formatted) -> bool:
         """Whether a file is another one than when it was edited first."""
         return cache.digest(change.read) != self.files[name]
 
     def keep(self) -> list[str]:
-        """Write the edit into the files of the program; gives their names. Raises KoiError where one has changed."""
+        """Write the edit into the files of the program; gives their names.
+
+        Raises:
+            KoiError: one of them has changed, or the program is outside of the project.
+        """
+        if self.originals:
+            message = "the program is outside of this project, and is left alone"
+            raise KoiError(message, help="Write the difference into its file by hand.")
         changes = self.changes()
         for name, change in zip(self.files, changes, strict=True):
             if change.is_changed and self.is_stale(name, change):
@@ -192,6 +206,31 @@ def edit_point(journal: Journal, handler: str, entry: int) -> int:
     raise UsageError(f"`{handler}` was not called there", help="Choose a step of a playbook.")
 
 
+def editable_playbook(folder: Path, program: Path, handler: str) -> EditablePlaybook:
+    """The playbook of a handler, where a version of the program can have another text. Raises KoiError."""
+    playbook = EditablePlaybook.find(program.resolve(), handler)
+    if not Path(playbook.source.path).is_relative_to(_tree_of(folder, program.resolve())):
+        message = f"the playbook of `{handler}` is in a file outside of the program's folder"
+        raise UsageError(message, help="Edit it in its file.")
+    return playbook
+
+
+def is_outside(folder: Path, program: Path) -> bool:
+    """Whether a program, or that which it is an edited version of, is outside of the project and stays as it is."""
+    before = ProgramEdit.of(folder, program.resolve())
+    if before is not None:
+        return bool(before.originals)
+    return not program.resolve().is_relative_to(folder.resolve())
+
+
+def _tree_of(folder: Path, program: Path) -> Path:
+    """The folder of which a version of a program has a copy: the project, or that of a program outside of it."""
+    before = ProgramEdit.of(folder, program)
+    if before is not None:
+        return before.version / FILES
+    return program.parent if is_outside(folder, program) else folder.resolve()
+
+
 def edit_program(folder: Path, program: Path, handler: str, text: str) -> Path:
     """Make a version of a program in which a playbook has another text; gives the file of the program in it.
 
@@ -203,24 +242,22 @@ def edit_program(folder: Path, program: Path, handler: str, text: str) -> Path:
         KoiError: the playbook cannot be edited, or the program has errors with that text.
     """
     program, before = program.resolve(), ProgramEdit.of(folder, program.resolve())
-    playbook = EditablePlaybook.find(program, handler)
-    project = folder.resolve()
-    tree = project if before is None else before.version / FILES
+    tree = _tree_of(folder, program)
+    playbook = editable_playbook(folder, program, handler)
     sources = [Path(path) for path in build.check(str(program)).read]
-    if not all(file.is_relative_to(tree) for file in (program, Path(playbook.source.path))):
-        help = "Edit it in its file."
-        raise UsageError(f"the playbook of `{handler}` is not in a file of this project", help=help)
     edited = Path(playbook.source.path).relative_to(tree)
     version = versions_folder(folder) / secrets.token_hex(6)
     files = {edited.as_posix(): cache.digest(Path(playbook.source.path).read_bytes())}
     handlers = {handler: None}
+    originals = {edited.as_posix(): playbook.source.text} if is_outside(folder, program) else {}
     if before is not None:
         files = {**files, **before.files}
         handlers = {**dict.fromkeys(before.handlers), **handlers}
+        originals = {**originals, **before.originals}
     try:
         mirror_files(tree, version / FILES, {file.relative_to(tree) for file in sources if file.is_relative_to(tree)})
         (version / FILES / edited).write_bytes(playbook.source_with(text).encode())
-        ProgramEdit(folder, version, list(handlers), files).write()
+        ProgramEdit(folder, version, list(handlers), files, originals).write()
         made = version / FILES / program.relative_to(tree)
         if errors := build.check(str(made)).errors:
             raise CompileError(errors)

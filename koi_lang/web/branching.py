@@ -18,7 +18,14 @@ from starlette.responses import JSONResponse, Response
 from koi_lang.errors import JournalError
 from koi_lang.runtime.journal.reader import program_of, read, read_header
 from koi_lang.runtime.journal.store import delete, journal_paths
-from koi_lang.service.program_edits import EditablePlaybook, ProgramEdit, edit_point, edit_program, edited_file
+from koi_lang.service.program_edits import (
+    ProgramEdit,
+    edit_point,
+    edit_program,
+    editable_playbook,
+    edited_file,
+    is_outside,
+)
 from koi_lang.sessions.earlier_session import BranchPoint
 from koi_lang.web.answers import HttpError
 from koi_lang.web.api_schemas import COUNT, TEXT, YES_OR_NO, closed_object, object_of, or_null
@@ -77,10 +84,12 @@ async def show_playbook(request: Request) -> Response:
 
     def look() -> dict[str, Any]:
         at = edit_point(read(path), handler, int(entry) if entry.isascii() and entry.isdecimal() else 0)
-        playbook = EditablePlaybook.find(program_of(path, read_header(path)), handler)
+        program = program_of(path, read_header(path))
+        playbook = editable_playbook(library.folder, program, handler)
         if library.redactor()(playbook.text) != playbook.text:
             raise HttpError(409, "failed", f"the playbook of `{handler}` has a secret", help="Edit it in its file.")
-        return {"handler": handler, "text": playbook.text, "at": at}
+        stays = is_outside(library.folder, program)
+        return {"handler": handler, "text": playbook.text, "at": at, "is_outside": stays}
 
     return JSONResponse(await asyncio.to_thread(look))
 

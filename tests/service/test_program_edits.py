@@ -72,6 +72,27 @@ def test_a_file_that_has_changed_is_left_alone(program: Path) -> None:
     assert MAIN.replace("hi", "hey") == program.read_text()
 
 
+def test_a_program_outside_of_the_project_stays_as_it_is(
+    program: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    """An edit of an edit of it loads and shows what is different; nothing is written into its files."""
+    folder = tmp_path_factory.mktemp("service")
+    (program.parent / "main.koi").write_text(MAIN.replace('import "../shared.py"\n', ""))
+    before = program.read_text()
+    first = edit_program(folder, program, "Worker.work", "Work slowly.")
+    second = edit_program(folder, first, "Lead.start", "Say hello.")
+    edit = ProgramEdit.of(folder, second)
+    assert edit is not None
+    shown = edit.as_data()
+
+    with pytest.raises(KoiError, match="the program is outside of this project, and is left alone"):
+        edit.keep()
+    assert (before, WORKER) == (program.read_text(), (program.parent / "parts" / "worker.koi").read_text())
+    assert (True, False, False) == (shown["is_outside"], shown["is_kept"], shown["is_stale"])
+    assert ["+  Work slowly.", "-  Work."] == sorted(set(shown["diff"].splitlines()) & {"+  Work slowly.", "-  Work."})
+    assert '+agent Lead : Boss { on start(args: Json) { playbook "Say hello." } }' in shown["diff"].splitlines()
+
+
 @pytest.mark.parametrize(
     ("handler", "text", "reason"),
     [

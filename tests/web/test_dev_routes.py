@@ -308,6 +308,40 @@ def test_an_edit_is_not_written_over_a_newer_file(served: ServiceProcess) -> Non
     assert len(left) - 1 == len([*(served.folder / ".koi" / "versions").iterdir()])
 
 
+@pytest.fixture
+def elsewhere(tmp_path: Path) -> Iterator[ServiceProcess]:
+    """A service of a program that is in the folder beside its own."""
+    program = Project(tmp_path / "opt")
+    program.write("main.koi", DESK)
+    program.write("answers.json", json.dumps(ANSWERS))
+    (tmp_path / "var").mkdir()
+    service = ServiceProcess(tmp_path / "var", ("../opt/main.koi", "--answers", "../opt/answers.json"))
+    service.start()
+    yield service
+    service.end()
+
+
+def test_a_program_of_another_folder_is_edited_for_a_branch(elsewhere: ServiceProcess) -> None:
+    """It goes on with the text, also when the service was started again; its file is left alone."""
+    service, file = elsewhere, elsewhere.folder.parent / "opt" / "main.koi"
+    before = file.read_text()
+    run = service.begin(**START)
+    answered(service, run, "yes")
+    told = service.get(f"{DEV}/{run}/playbook?handler=Editor.start&entry=20")
+    branch = edited_branch(service, run, "Publish it at once.")["id"]
+    service.wait_for_state(branch, "waiting")
+    service.end()
+    service.start()
+    answered(service, branch, "no")
+    edit = service.get(f"{DEV}/{branch}")["edit"]
+    refused = service.request("POST", f"{DEV}/{branch}/edit", {"keep": True})
+
+    assert (True, True, False) == (told["is_outside"], edit["is_outside"], edit["is_kept"])
+    assert '+    playbook "Publish it at once."' in edit["diff"].splitlines()
+    assert "Publish it at once." in first_prompt(service, branch)
+    assert (400, before) == (refused.status_code, file.read_text())
+
+
 def test_an_edited_playbook_that_is_wrong_is_refused(served: ServiceProcess) -> None:
     """What is wrong is told, nothing is left of it, and only admins edit."""
     run = recorded_in(served)

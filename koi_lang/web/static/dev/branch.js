@@ -34,10 +34,11 @@ export function BranchDialog({ run, data, at: chosen, handler, onClose }) {
     }
     setBusy(false);
   };
+  const fate = playbook?.is_outside ? "The file is outside of this project, and stays as it is" : "The file stays as it is until you keep the text";
   return html`<dialog ref=${box} class="branch" aria-labelledby="branch-title" onClose=${onClose}>
     <h2 id="branch-title">${handler ? `Edit the playbook of ${handler}` : `Branch at entry ${at}`}</h2>
     ${entry && html`<p class="muted">${entry.kind.replaceAll("_", " ")} · ${entry.path.join(" / ") || "the run"}</p>`}
-    ${before !== null && html`<label>${handler ? "The file stays as it is until you keep the text" : entry.kind === "model_answered" ? "What the model is to have answered" : "What the person is to have answered"}
+    ${before !== null && html`<label>${handler ? fate : entry.kind === "model_answered" ? "What the model is to have answered" : "What the person is to have answered"}
       <textarea rows=${Math.min(10, answer.split("\n").length + 2)} value=${answer} onInput=${(event) => setAnswer(event.target.value)}></textarea></label>`}
     ${(unknown || error) && html`<${Problem} error=${unknown || error} />`}
     ${preview && html`<${Preview} preview=${preview} />`}
@@ -68,8 +69,9 @@ export function EditBar({ run, data }) {
   if (edit.is_kept) return html`<p class="note" role="status">The edited playbook of ${names} is in the file.</p>`;
   return html`<section class="edited" aria-label="edited playbook">
     <div class="row"><b>Edited playbook of ${names}</b><span class="muted">in this run alone</span>
-      <button class="primary" disabled=${edit.is_stale} onClick=${() => settle(true)}>Keep in the file</button>
+      ${!edit.is_outside && html`<button class="primary" disabled=${edit.is_stale} onClick=${() => settle(true)}>Keep in the file</button>`}
       <button class="danger" onClick=${() => settle(false)}>Throw away</button></div>
+    ${edit.is_outside && html`<p class="note">The program is outside of this project. Write the difference into its file by hand.</p>`}
     ${edit.is_stale && !error && html`<p class="warning">The file has changed since; what follows is the difference to it as it is now.</p>`}
     ${error && html`<${Problem} error=${error} />`}
     <details><summary>what is different</summary><${DiffText} text=${edit.diff} /></details>
