@@ -206,12 +206,13 @@ class SessionFiles:
             FileMissingError: there is none.
             KoiError: the path leads out of the folder, or to something hidden.
         """
-        content = os.fdopen(self._open_to_read(path, self._place(path)), "rb", buffering=0)
+        place = self._place(path)
+        content = os.fdopen(self._open_to_read(path, place), "rb", buffering=0)
         about = os.fstat(content.fileno())
         if not stat.S_ISREG(about.st_mode):
             content.close()
             raise _missing_error(path)
-        return SessionFile(path, about.st_size, about.st_mtime), content
+        return SessionFile(self._listed(place), about.st_size, about.st_mtime), content
 
     def _open_to_read(self, path: str, place: Path) -> int:
         try:
@@ -237,7 +238,7 @@ class SessionFiles:
                 self.root.mkdir(mode=0o700, parents=True, exist_ok=True)
                 folder = await asyncio.to_thread(open_folder, self.root, place.parent, make=True)
                 try:
-                    return await self._write_inside(folder, place.name, path, content, room)
+                    return await self._write_inside(folder, place.name, self._listed(place), content, room)
                 finally:
                     os.close(folder)
 
@@ -282,6 +283,10 @@ class SessionFiles:
         if place == self.root.resolve():
             raise _missing_error(path)
         return place
+
+    def _listed(self, place: Path) -> str:
+        """The path under which a file is listed: `c/d` for `c//d`."""
+        return place.relative_to(self.root.resolve()).as_posix()
 
 
 def _write_all(file: int, content: bytes) -> None:

@@ -66,6 +66,17 @@ def test_what_is_written_is_listed_read_and_removed(files: SessionFiles) -> None
     assert ["notes/tägliche notiz.md"] == names(files)
 
 
+@pytest.mark.parametrize("path", ["a/b", "a//b", "a\\b", "./a/./b", "a/b/"])
+def test_a_file_is_named_as_it_is_listed(files: SessionFiles, path: str) -> None:
+    """However its path is spelled, whoever wrote it finds it in the list."""
+    written = asyncio.run(files.write(path, pieces(b"x")))
+    found, content = files.open(path)
+    content.close()
+
+    assert ["a/b"] * 2 == [written.path, found.path]
+    assert ["a/b"] == names(files)
+
+
 @pytest.mark.parametrize(
     "path",
     [
