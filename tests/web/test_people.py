@@ -462,8 +462,16 @@ def test_conversations_are_kept_in_order(place: Place) -> None:
         with page.expect_download() as download:
             choose("Export", "Unpacked")
         visitor.keep("history")
+        page.get_by_role("button", name="New conversation").click()
+        page.locator(".history .here").wait_for(state="detached")
+        page.get_by_role("button", name="More about Unpacked").click()
+        with page.expect_download() as from_outside:
+            page.locator(".menu").get_by_role("button", name="Export").click()
+        page.get_by_role("link", name="Unpacked").click()
+        visitor.sees("first")
 
         assert "# Unpacked\n\n**You:** one" in download.value.path().read_text()
+        assert download.value.path().read_text() == from_outside.value.path().read_text()
         assert "Unpacked" == service.request("GET", f"api/runs/{run}").json()["title"]
         assert "Begun by programs (1)" == page.locator(".programs summary").inner_text()
         choose("Delete", "Unpacked")

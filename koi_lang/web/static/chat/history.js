@@ -2,7 +2,7 @@
 
 import { html, useEffect, useState } from "../vendor/preact.js";
 import { Icon } from "./icons.js";
-import { conversation, deleted, forget, go, groupsNow, loadRuns, nextRuns, pin, pinned, place, problem, rename, runs, undoDelete } from "./store.js";
+import { deleted, forget, go, groupsNow, itemsOf, loadRuns, nextRuns, pin, pinned, place, problem, rename, runs, undoDelete } from "./store.js";
 import { asMarkdown, when } from "./words.js";
 
 const MOST_FOUND = 20;
@@ -49,7 +49,7 @@ function Entry({ run, all, onChosen }) {
       ${mode === "menu" && html`<div class="menu card" role="group" aria-label=${title}>
         <button type="button" class="button plain small" onClick=${() => setMode("rename")}><${Icon} name="edit" />Rename</button>
         <button type="button" class="button plain small" onClick=${doing(() => pin(run.id, !isPinned))}><${Icon} name="pin" />${isPinned ? "Unpin" : "Pin"}</button>
-        ${isHere && html`<button type="button" class="button plain small" onClick=${doing(() => saveAs(`${title}.md`, asMarkdown(title, conversation.value.items)))}><${Icon} name="down" />Export</button>`}
+        <button type="button" class="button plain small" onClick=${doing(async () => saveAs(`${title}.md`, asMarkdown(title, await itemsOf(isHere ? place.value.run : run.id))))}><${Icon} name="down" />Export</button>
         <button type="button" class="button plain small" onClick=${doing(() => forget(all, title))}><${Icon} name="trash" />Delete</button>
       </div>`}
     </li>`;

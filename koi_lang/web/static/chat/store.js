@@ -397,6 +397,17 @@ async function deleteNow() {
 }
 addEventListener("pagehide", () => deleteNow());
 
+/** What was said in a conversation; of one that is not open, by its record. */
+export async function itemsOf(run) {
+  if (run === place.value.run) return conversation.value.items;
+  const read = new Conversation(cast);
+  for (let page = { last: 0, more: true }; page.more; ) {
+    page = await koi.run(run).listEntries({ since: page.last });
+    for (const entry of page.entries) read.take({ type: "event", n: entry.n, event: { ...entry, type: entry.kind } });
+  }
+  return read.items;
+}
+
 /** Name a conversation. */
 export async function rename(run, name) {
   await command(run, "set_session_name", { name });
