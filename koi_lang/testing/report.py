@@ -52,7 +52,8 @@ def summarize(results: Sequence[CaseResult], seconds: float, *, colour: bool) ->
 def line(result: CaseResult, *, colour: bool) -> str:
     """One case on a line."""
     word, shade = ("passed", GREEN) if result.outcome.ok else ("failed", RED)
-    orders = f"{result.outcome.orders} orders, " if result.outcome.orders else ""
+    count = result.outcome.orders
+    orders = f"{count} order{'' if count == 1 else 's'}, " if count else ""
     return f"{_paint(word, shade, colour)} {_title(result)} ({orders}{result.outcome.seconds:.2f} s)"
 
 
