@@ -370,17 +370,24 @@ def fill_in(visitor: Visitor) -> None:
 
 
 def come_back(visitor: Visitor) -> None:
-    """Who has scrolled up comes back with a button; screen readers hear words without their markup."""
+    """Who has scrolled up comes back by a button or a message; screen readers hear words without their markup."""
     page = visitor.page
     page.set_viewport_size({"width": 900, "height": 420})
     visitor.enter()
     visitor.begin("Writer", "tea")
     visitor.sees("Wait four minutes")
     heard = page.locator("[role=log]").inner_text()
+    latest = page.get_by_role("button", name="Latest")
     page.mouse.move(500, 150)
     page.mouse.wheel(0, -4000)
-    page.get_by_role("button", name="Latest").click()
-    page.get_by_role("button", name="Latest").wait_for(state="detached")
+    latest.wait_for()
+    visitor.say("thanks")
+    visitor.sees("As you like.")
+    latest.wait_for(state="detached")
+    page.mouse.move(500, 150)
+    page.mouse.wheel(0, -4000)
+    latest.click()
+    latest.wait_for(state="detached")
 
     assert "Tea is one plant, Camellia sinensis." in heard
     assert not set("*`|#").intersection(heard)

@@ -18,11 +18,11 @@ const isAway = signal(false);
 /** A way back to the end. */
 export const Jump = () => isAway.value && html`<button type="button" class="button jump" onClick=${() => scrollTo({ top: document.documentElement.scrollHeight, behavior: "smooth" })}><${Icon} name="below" />Latest</button>`;
 
-/** All items, the newest below; stays at the end unless the person has scrolled away from it. */
+/** All items, the newest below; stays at the end unless the person has scrolled away from it and said nothing since. */
 export function Thread() {
   const held = conversation.value;
   const [most, setMost] = useState(MOST_SHOWN);
-  const end = useRef(null), isNear = useRef(true);
+  const end = useRef(null), isNear = useRef(true), lastSent = unsent().at(-1)?.id;
   version.value;
   useEffect(() => {
     const look = () => {
@@ -32,6 +32,9 @@ export function Thread() {
     addEventListener("scroll", look, { passive: true });
     return () => removeEventListener("scroll", look);
   }, []);
+  useEffect(() => {
+    if (lastSent) isNear.current = true;
+  }, [lastSent]);
   useEffect(() => {
     if (isNear.current) scrollTo({ top: document.documentElement.scrollHeight });
   });
