@@ -104,7 +104,8 @@ class Gate:
         if users.is_open:
             state["user"] = EVERYBODY
             return None
-        ids = [] if is_listed else session_ids(scope)
+        # Whoever shows a token is known by it or not at all.
+        ids = [] if is_listed or any(shown) else session_ids(scope)
         browser = next(filter(None, map(self._browsers.find, ids)), None)
         if browser is None:
             message = "nobody is known by this token" if any(shown) else "this browser is not signed in any more"

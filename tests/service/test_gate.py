@@ -90,6 +90,16 @@ def test_a_browser_logs_in_once(service: ServiceProcess) -> None:
     assert "admin" == shown.json()["user"]
 
 
+@pytest.mark.parametrize(
+    ("authorization", "status"), [("Bearer nope", 401), ("Bearer", 200), ("Basic YTpi", 200), ("Bearer TOKEN", 200)]
+)
+def test_a_wrong_token_is_refused_beside_a_cookie(service: ServiceProcess, authorization: str, status: int) -> None:
+    """A client with a mistyped token does not work in that browser alone; what a proxy asks for is no token."""
+    sent = {"Authorization": authorization.replace("TOKEN", service.token)}
+
+    assert status == asked_by(service, sign_in(service), **sent)
+
+
 def test_a_cookie_by_tls_goes_by_tls_alone(service: ServiceProcess) -> None:
     """A proxy of this machine says by `X-Forwarded-Proto` how the browser has called."""
     sent = {"X-Forwarded-Proto": "https", "Origin": service.url.replace("http", "https")}
