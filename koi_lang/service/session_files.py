@@ -212,7 +212,7 @@ class SessionFiles:
         if not stat.S_ISREG(about.st_mode):
             content.close()
             raise _missing_error(path)
-        return SessionFile(self._listed(place), about.st_size, about.st_mtime), content
+        return SessionFile(self._path_of(place), about.st_size, about.st_mtime), content
 
     def _open_to_read(self, path: str, place: Path) -> int:
         try:
@@ -238,7 +238,7 @@ class SessionFiles:
                 self.root.mkdir(mode=0o700, parents=True, exist_ok=True)
                 folder = await asyncio.to_thread(open_folder, self.root, place.parent, make=True)
                 try:
-                    return await self._write_inside(folder, place.name, self._listed(place), content, room)
+                    return await self._write_inside(folder, place.name, self._path_of(place), content, room)
                 finally:
                     os.close(folder)
 
@@ -284,7 +284,7 @@ class SessionFiles:
             raise _missing_error(path)
         return place
 
-    def _listed(self, place: Path) -> str:
+    def _path_of(self, place: Path) -> str:
         """The path under which a file is listed: `c/d` for `c//d`."""
         return place.relative_to(self.root.resolve()).as_posix()
 
