@@ -16,15 +16,8 @@ from koi_lang.events import (
     CallEnded,
     CallStarted,
     Event,
-    ExpectationMissed,
-    HandlerEnded,
-    HandlerFailed,
-    HandlerStarted,
-    LinePrinted,
     ModelAsked,
     RunEnded,
-    ScoreGiven,
-    StateChanged,
 )
 from koi_lang.extensions import additions, find_extensions
 from koi_lang.llm.messages import Delta, Request
@@ -39,29 +32,14 @@ from koi_lang.runtime.budget.limits import Budget
 from koi_lang.runtime.events import Consumer
 from koi_lang.runtime.host import SilentHost
 from koi_lang.runtime.journal.calls import is_evaluation, is_of_python, is_session, require_run
-from koi_lang.runtime.journal.entries import JournalEntry, entry_in, entry_of, line_of
+from koi_lang.runtime.journal.entries import JournalEntry, written_entry
 from koi_lang.runtime.journal.history import RESUMED, History, is_early_end, until_interrupted
 from koi_lang.runtime.journal.reader import Journal, program_of, read
+from koi_lang.runtime.replay.comparison import COMPARED, compared_data, is_same_entry
 from koi_lang.runtime.replay.digest_forms import is_of_same_form
-from koi_lang.runtime.replay.effect_inputs import is_same_input
 from koi_lang.runtime.run import Run
 from koi_lang.runtime.test_blocks.context import Trial
 from koi_lang.settings import environment
-
-# What of an entry must be the same; a request that reads differently is told, but its answer is taken all the same.
-COMPARED: Mapping[str, tuple[str, ...]] = {
-    "begun": ("intent", "fields"),
-    "done": ("intent", "fields", "result", "opaque", "changed"),
-    "failed": ("intent", "fields", "error", "changed"),
-    LinePrinted.type: ("message",),
-    HandlerStarted.type: ("args",),
-    HandlerEnded.type: ("result",),
-    HandlerFailed.type: ("error",),
-    StateChanged.type: ("updates",),
-    ExpectationMissed.type: ("message", "details"),
-    ScoreGiven.type: ("name", "value"),
-    RunEnded.type: ("ok",),
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -289,8 +267,7 @@ class Comparison:
 
     def __call__(self, event: Event) -> None:
         """Compare an event."""
-        entry = entry_in(line_of(entry_of(event, 1), self._redact))
-        assert entry is not None, "what is written can be read"
+        entry = written_entry(event, self._redact)
         before = self._history.find(entry.kind, entry.path)
         if entry.kind == ModelAsked.type:
             self._result.answers += before is not None
@@ -304,8 +281,8 @@ class Comparison:
 
     def _compare(self, entry: JournalEntry, before: JournalEntry | None) -> None:
         self._result.actions += entry.kind == "begun"
-        now, then = _compared_data(entry), None if before is None else _compared_data(before)
-        if now != then and not (now and then and _differs_in_form(then, now)):
+        if before is None or not is_same_entry(before, entry):
+            now, then = compared_data(entry), None if before is None else compared_data(before)
             difference = Difference(entry.path, self._where(entry), then, now)
             self._order.append((float("inf") if before is None else before.n, difference))
 
@@ -314,7 +291,7 @@ class Comparison:
         self._result.is_early = is_ended_early(entries)
         for entry in entries:
             if entry.kind in COMPARED and (entry.kind, entry.path) not in self._seen:
-                self._order.append((entry.n, Difference(entry.path, self._where(entry), _compared_data(entry), None)))
+                self._order.append((entry.n, Difference(entry.path, self._where(entry), compared_data(entry), None)))
         self._order.sort(key=lambda pair: pair[0])
         self._result.differences = [difference for _, difference in self._order]
         if self._result.is_early:
@@ -329,14 +306,3 @@ class Comparison:
             if found:
                 return found
         return ""
-
-
-def _differs_in_form(then: Mapping[str, Any], now: Mapping[str, Any]) -> bool:
-    """Whether two sides differ only in an older form of values beyond JSON."""
-    left_out = {"fields", "result", "opaque"} if then.get("opaque") is True else {"fields"}
-    rest = [{name: side[name] for name in side if name not in left_out} for side in (then, now)]
-    return rest[0] == rest[1] and is_same_input(then.get("fields"), now.get("fields"))
-
-
-def _compared_data(entry: JournalEntry) -> Mapping[str, Any]:
-    return {name: entry.data[name] for name in COMPARED[entry.kind] if name in entry.data}

@@ -11,7 +11,7 @@ from koi_lang.events import ModelAnswered, ModelAsked
 from koi_lang.runtime.journal.entries import JournalEntry
 from koi_lang.runtime.journal.history import until_interrupted
 from koi_lang.runtime.journal.reader import Journal
-from koi_lang.testing.recorded import COMPARED
+from koi_lang.runtime.replay.comparison import COMPARED
 
 # Of two runs answers of models are compared, too: a replay takes them as they are.
 COMPARED_RUNS: Mapping[str, tuple[str, ...]] = {

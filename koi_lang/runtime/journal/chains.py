@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from koi_lang.events import ModelAnswered, ModelAsked, ModelFailed
 from koi_lang.runtime.journal.entries import JournalEntry
 from koi_lang.runtime.journal.history import COMPLETIONS, lasting_entries, unsafe_effects
-from koi_lang.runtime.replay.effect_inputs import is_same_input
+from koi_lang.runtime.replay.comparison import is_same_input
 from koi_lang.runtime.replay.location import Path
 
 # What counts of a location: where one of these is new in a branch, later steps there are not those of its parent.

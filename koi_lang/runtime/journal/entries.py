@@ -189,6 +189,13 @@ def entry_of(event: Event, n: int) -> JournalEntry:
     return JournalEntry(n, event.ts, event.data.journal_kind, event.path, event.agent, data)
 
 
+def written_entry(event: Event, redact: Redact) -> JournalEntry:
+    """An event as a journal holds it: without secrets, and as JSON."""
+    entry = entry_in(line_of(entry_of(event, 1), redact))
+    assert entry is not None, "what is written can be read"
+    return entry
+
+
 # ---------------------------------------------------------------- to lines
 
 

@@ -40,8 +40,8 @@ from koi_lang.events import (
 from koi_lang.redaction.redactor import HIDDEN
 from koi_lang.runtime.journal.entries import PASSED_ON, JournalEntry, Redact, event_data, kind_of, plain
 from koi_lang.runtime.journal.totals import UsageTotals
+from koi_lang.runtime.replay.comparison import is_same_input
 from koi_lang.runtime.replay.doubts import Decide, stop_always
-from koi_lang.runtime.replay.effect_inputs import is_same_input
 from koi_lang.runtime.replay.error_records import class_name
 from koi_lang.runtime.replay.location import BRANCH, Path, current_place
 from koi_lang.runtime.replay.ordering import BEGIN, END, FIRED, LATE
