@@ -162,8 +162,8 @@ def test_a_program_that_was_changed_back_goes_on(folder: Path) -> None:
 
 
 CHANGED: Mapping[str, tuple[Sequence[str], str]] = {
-    "command": (("for_leave",), "`shell` is given something else than before"),
-    "action": (("asleep",), "`shell` is done, which was not done"),
+    "command": (("for_leave",), "`Main.leave` now calls `shell` with something else than before"),
+    "action": (("asleep",), "`Main.add` now calls `shell` where it did not"),
     "type": (("asking", "for_leave", "working"), "cannot be called as it was"),
     "name": (("asleep",), "cannot be called as it was"),
 }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -45,7 +45,7 @@ from koi_lang.runtime.replay.doubts import Decide, stop_always
 from koi_lang.runtime.replay.error_records import class_name
 from koi_lang.runtime.replay.location import BRANCH, Path, current_place
 from koi_lang.runtime.replay.ordering import BEGIN, END, FIRED, LATE
-from koi_lang.runtime.replay.policies import POLICIES, Mode
+from koi_lang.runtime.replay.policies import POLICIES, Change, Mode
 
 RESUMED = RunResumed.type
 # Classes of the errors of effects that were not permitted.
@@ -68,6 +68,16 @@ OUTAGES = frozenset({"CallCancelledError", "LimitReachedError", "MissingKeyError
 DIALOGUE = frozenset({PersonAsked.type, PersonAnswered.type, ApprovalRequested.type, ApprovalGiven.type})
 # What code may have told after an error without having got anything done.
 IDLE = ERRORS | {HandlerStarted.type, LinePrinted.type, ModelAsked.type, RetryEnded.type, RetryStarted.type}
+# What a handler does, by the kinds of its entries, each with the preposition before what another version puts there.
+DEEDS: Mapping[str, tuple[str, str]] = {
+    "begun": ("calls `{}`", " with"),
+    ModelAsked.type: ("asks a model", " for"),
+}
+CHANGES: Mapping[Change, str] = {
+    "new": "{0} now {1} where it did not",
+    "other": "{0} now {1}{2} something else than before",
+    "gone": "{0} no longer {1} where it did",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -239,6 +249,22 @@ class History:
         refused = {entry.path for entry in self.entries if entry.data.get("class") in REFUSALS}
         return [entry for entry in self._left if entry.path not in refused]
 
+    def describe(self, how: Change, path: Path, kind: str, callee: str = "") -> str:
+        """How a handler does something else than before, a clause.
+
+        Args:
+            path: of an entry.
+            kind: that of the entry.
+            callee: the action or effect that it is of.
+        """
+        around = beginnings(path)
+        inner = (_name_in(each) for each in reversed(around) if self.has(HandlerStarted.type, each))
+        call = None if self.fit is None or self.fit.call is None else str(self.fit.call.data.get("name", ""))
+        handler = next(inner, call)
+        does, preposition = DEEDS[kind]
+        subject = "the program" if handler is None else f"`{handler}`"
+        return CHANGES[how].format(subject, does.format(callee), preposition)
+
     def take_over(self, name: str, given: Any) -> bool:
         """Whether the parent has done an effect that is recalled, or done again, now; each counts once."""
         fields = plain(given, self._redact)
@@ -270,6 +296,10 @@ class History:
         shown = plain(now, self._redact)
         # Older journals hold what is taken out today.
         return is_same_input(recorded, shown) or is_same_input(plain(recorded, self._redact), shown)
+
+
+def _name_in(path: Path) -> str:
+    return path[-1].partition("#")[0]
 
 
 def unsafe_effects(entries: Sequence[JournalEntry]) -> list[JournalEntry]:

@@ -12,13 +12,13 @@ from koi_lang.runtime.budget.limits import RUN, LimitReachedError
 from koi_lang.runtime.replay.digest_forms import is_of_same_form
 from koi_lang.runtime.replay.error_records import class_name, from_data
 from koi_lang.runtime.replay.location import Location, Path, current_place
-from koi_lang.runtime.replay.policies import ReplayPolicy
+from koi_lang.runtime.replay.policies import Change, ReplayPolicy
 from koi_lang.runtime.replay.recorded_run import RecordedRun
 
 if TYPE_CHECKING:
     from koi_lang.runtime.journal.history import History, RecordedAnswer
 
-Diverge = Callable[[str, Path], NoReturn]
+Diverge = Callable[[Change, Path, str], NoReturn]
 
 
 class CutOffError(ProviderError):
@@ -85,7 +85,7 @@ def recall_answer(
         return None
     if _is_different(history, asked):
         if history.policy.on_different == "stop":
-            stop("a model is asked something else than before", path)
+            stop("other", path, ModelAsked.type)
         place.diverge()
         return None
     answer, failed = history.answer(path), history.find(ModelFailed.type, path)
@@ -99,7 +99,7 @@ def recall_answer(
             return None
     if answer is None and failed is None:
         if history.is_settled:
-            stop("a model is asked something that it was not asked", path)
+            stop("new", path, ModelAsked.type)
         return _missing(history.policy, place)
     failure = None if failed is None else from_data(failed.data)
     is_refused = failed is not None and class_name(failed.data) == LimitReachedError.__name__

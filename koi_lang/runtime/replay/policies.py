@@ -7,6 +7,8 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 Mode = Literal["resume", "branch", "rerun", "replay", "upgrade", "upgrade_branch"]
+# How a step differs from the record.
+Change = Literal["new", "other", "gone"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from koi_lang.runtime.replay.calls import Effect
     from koi_lang.runtime.replay.location import Path
     from koi_lang.runtime.replay.ordering import CompletionOrder
+    from koi_lang.runtime.replay.policies import Change
 
 T = TypeVar("T")
 
@@ -72,5 +73,5 @@ class Recorder(Protocol):
     async def follow_to_cut(self, work: Coroutine[Any, Any, Any], path: Path = ...) -> None:
         """Repeat work as far as it had got when it was ended, in the slot of a path."""
 
-    def diverge(self, how: str, path: Path) -> NoReturn:
-        """End a resumed run that takes another way than before; `how` says at which difference."""
+    def diverge(self, how: Change, path: Path, kind: str, callee: str = "") -> NoReturn:
+        """End a resumed run that takes another way than before: at an entry of a kind, of an action or effect."""

@@ -22,6 +22,7 @@ from koi_lang.runtime.replay.doubts import HOW_TO_DECIDE, Doubt
 from koi_lang.runtime.replay.error_records import data_of, from_data
 from koi_lang.runtime.replay.location import Location, Path, current_place, enter, leaf_path
 from koi_lang.runtime.replay.ordering import DOUBT, END, LATE, CompletionOrder
+from koi_lang.runtime.replay.policies import Change
 from koi_lang.runtime.replay.recorded_run import RecordedRun
 
 if TYPE_CHECKING:
@@ -184,12 +185,12 @@ class RunRecorder:
         before, begun = past.outcome(path), past.find("begun", path)
         asked = begun or before
         if asked is not None and "fields" in asked.data and not past.is_same(asked.data["fields"], dict(effect.given)):
-            self._differ(place, f"`{effect.name}` is given something else than before")
+            self._differ(place, effect)
             if past.policy.on_different == "diverge":
                 return self._again(effect, path)
         if before is None:
             if begun is None and past.is_settled:
-                self.diverge(f"`{effect.name}` is done, which was not done", path)
+                self.diverge("new", path, "begun", effect.name)
             return self._doubt_unfinished(place, effect, has_begun=begun is not None)
         why = self._lack(before)
         if why is None:
@@ -286,19 +287,21 @@ class RunRecorder:
             self._halt(JournalError(doubt.text, help=HOW_TO_DECIDE))
         return None
 
-    def _differ(self, place: Location, how: str) -> None:
-        """Note a difference from the record; a replay reports it and uses the record where it can."""
+    def _differ(self, place: Location, effect: Effect) -> None:
+        """Note that an effect is given something else; a replay reports that and uses the record where it can."""
         assert self._past is not None
         if self._past.policy.on_different == "stop":
-            self.diverge(how, place.path)
+            self.diverge("other", place.path, "begun", effect.name)
         if self._past.policy.on_different == "diverge":
             place.diverge()
 
-    def diverge(self, how: str, path: Path) -> NoReturn:
-        """End a resumed run that takes another way than before."""
-        if self._past is not None and self._past.fit is not None:
-            self._halt(self._past.fit.fail(how))
-        message = f"the program does something else than when it was recorded: {how}, at {' / '.join(path)}"
+    def diverge(self, how: Change, path: Path, kind: str, callee: str = "") -> NoReturn:
+        """End a resumed run that takes another way than before; the arguments are those of `History.describe`."""
+        assert self._past is not None
+        difference = self._past.describe(how, path, kind, callee)
+        if self._past.fit is not None:
+            self._halt(self._past.fit.fail(difference))
+        message = f"the program does something else than when it was recorded: {difference}, at {' / '.join(path)}"
         help = "Give it the limits and models of then. `koi resume ID --branch` has a run go on as a branch of its own."
         self._halt(JournalError(message, help=help))
 
