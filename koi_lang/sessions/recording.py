@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
@@ -10,9 +11,9 @@ from functools import partial
 from pathlib import Path
 
 from koi_lang.errors import JournalError, SettingsError
-from koi_lang.events import CallEnded, EffectFailed, Event, HandlerFailed
+from koi_lang.events import CallEnded, EffectFailed, Event, HandlerFailed, HandlerStarted
 from koi_lang.runtime.journal.entries import Header
-from koi_lang.runtime.journal.history import RESUMED, ProgramFit
+from koi_lang.runtime.journal.history import RESUMED, History, ProgramFit
 from koi_lang.runtime.journal.line_ends import Signer
 from koi_lang.runtime.journal.reader import End
 from koi_lang.runtime.journal.store import path_of
@@ -48,9 +49,9 @@ def recording(run: Run, ready: Prepared, going: Continuation) -> Iterator[Writer
         return
     if options.verbose or options.debug:
         run.host.log(f"journal: {writer.path}")
-    fit = None if going.history is None else going.history.fit
+    past, begin = going.history, partial(_note_version, writer, ready, going)
     run.events.subscribe(
-        writer if fit is None else FittedRecording(writer, run, fit, partial(_note_version, writer, ready, going))
+        writer if past is None or past.fit is None else FittedRecording(writer, run, past, past.fit, begin)
     )
     try:
         with nullcontext() if going.live is None else going.live.serve(run, writer.path):
@@ -97,12 +98,14 @@ class FittedRecording:
     """The recording of a session whose program has changed: nothing is written before it is known to fit.
 
     Args:
+        past: what was recorded, which the program has to tell again.
         begin: is called before the first entry.
     """
 
-    def __init__(self, writer: Writer, run: Run, fit: ProgramFit, begin: Callable[[], None]) -> None:
+    def __init__(self, writer: Writer, run: Run, past: History, fit: ProgramFit, begin: Callable[[], None]) -> None:
         self._writer = writer
         self._run = run
+        self._past = past
         self._fit = fit
         self._begin = begin
         self._has_begun = False
@@ -113,7 +116,7 @@ class FittedRecording:
 
     def __call__(self, event: Event) -> None:
         """Write an event, unless it is one of calls that had ended, or of a program that does not fit."""
-        if self._fit.error is not None:
+        if self._fit.error is not None or self._stops(self._past.misfit_of(event)):
             return
         if not event.recalled and not self._has_begun:
             if not self._is_new(event):
@@ -132,7 +135,16 @@ class FittedRecording:
             self._failures.append(event)
             return False
         data = event.data
-        if self._fit.call is None or not isinstance(data, CallEnded) or data.ok or data.as_data().get("aborted"):
+        if self._fit.call is None:
             return True
-        self._run.stop(self._fit.fail(f"`{data.name}` fails before it is where it was"))
-        return False
+        if isinstance(data, CallEnded) and not (data.ok or data.as_data().get("aborted")):
+            return not self._stops(f"`{data.name}` fails before it is where it was")
+        # What a client does meanwhile says nothing of how far the call has come.
+        is_of_call = self._past.has(HandlerStarted.type, event.path[:1]) and self._fit.is_in_call(event.path)
+        return not (is_of_call and self._stops(self._past.untold_before(sys.maxsize)))
+
+    def _stops(self, misfit: str) -> bool:
+        """Whether the run ends here, since it does not fit."""
+        if misfit:
+            self._run.stop(self._fit.fail(misfit))
+        return bool(misfit)

@@ -92,6 +92,8 @@ async def _call(session: Session, entry: JournalEntry) -> None:
     else:
         return
     if fit is not None:
+        if ended is not None and (gone := history.untold_before(ended.n)):
+            raise fit.fail(gone)
         fit.end_call()
 
 

@@ -35,7 +35,7 @@ from koi_lang.runtime.journal.calls import is_evaluation, is_of_python, is_sessi
 from koi_lang.runtime.journal.entries import JournalEntry, written_entry
 from koi_lang.runtime.journal.history import RESUMED, History, is_early_end, until_interrupted
 from koi_lang.runtime.journal.reader import Journal, program_of, read
-from koi_lang.runtime.replay.comparison import COMPARED, compared_data, is_same_entry
+from koi_lang.runtime.replay.comparison import COMPARED, compared_data
 from koi_lang.runtime.replay.digest_forms import is_of_same_form
 from koi_lang.runtime.run import Run
 from koi_lang.runtime.test_blocks.context import Trial
@@ -281,7 +281,7 @@ class Comparison:
 
     def _compare(self, entry: JournalEntry, before: JournalEntry | None) -> None:
         self._result.actions += entry.kind == "begun"
-        if before is None or not is_same_entry(before, entry):
+        if before is None or not self._history.is_same_entry(before, entry):
             now, then = compared_data(entry), None if before is None else compared_data(before)
             difference = Difference(entry.path, self._where(entry), then, now)
             self._order.append((float("inf") if before is None else before.n, difference))

@@ -15,10 +15,10 @@ PROGRAM = """
 role Worker { can execute }
 agent Main : Worker {
   state { count: number = 0 }
-  on add(args: Json) { this.state.count += 1; console.log("VERSION", this.state.count) }
+  on add(args: { n: int in LEAST.. }) { this.state.count += args.n; console.log(this.state.count) }
 }
 """
-FIRST, SECOND = PROGRAM.replace("VERSION", "one"), PROGRAM.replace("VERSION", "two")
+FIRST, SECOND = PROGRAM.replace("LEAST", "1"), PROGRAM.replace("LEAST", "2")
 BROKEN = "agent Main : Nobody { on add() { } }"
 
 
@@ -34,13 +34,18 @@ def reload(service: ServiceProcess) -> subprocess.CompletedProcess[str]:
     return subprocess.run(words, capture_output=True, text=True, env=variables, timeout=LIMIT_S)
 
 
-def add(service: ServiceProcess, run: str = "") -> str:
+def add(service: ServiceProcess, run: str = "", n: int = 1) -> str:
     """A run, a new one by default, in which something was added."""
     run = run or service.begin(program="main")
-    response = service.command(run, "run_playbook", name="Main.add", args={})
+    response = service.command(run, "run_playbook", name="Main.add", args={"n": n})
     assert response["success"], response
     service.wait_for_state(run, "idle")
     return run
+
+
+def is_of_second(service: ServiceProcess, run: str) -> bool:
+    """Whether a run is with the second version, which takes larger numbers alone."""
+    return bool(not service.command(run, "run_playbook", name="Main.add", args={"n": 1})["success"])
 
 
 def printed(service: ServiceProcess, run: str) -> list[str]:
@@ -60,17 +65,19 @@ def test_sessions_stay_with_what_they_were_begun_with(
     done = reload(service)
     assert (0, ["main: loaded anew", "other: as it was"]) == (done.returncode, done.stdout.splitlines()), done.stderr
     service.wait_for_state(old, "asleep")
-    new = add(service)
+    new = add(service, n=2)
+    assert is_of_second(service, new)
     add(service, old)
-    assert (["one 1", "one 2"], ["two 1"]) == (printed(service, old), printed(service, new))
+    assert (["1", "2"], ["2"]) == (printed(service, old), printed(service, new))
 
     service.end()
     service.start()
-    add(service, old)
-    assert ["one 1", "one 2", "two 3"] == printed(service, old)
+    add(service, old, 2)
+    assert is_of_second(service, old)
+    assert ["1", "2", "4"] == printed(service, old)
     branch = service.request("POST", f"api/runs/{old}/branch", {}).json()["id"]
-    add(service, branch)
-    assert "two 4" == printed(service, branch)[-1]
+    add(service, branch, 2)
+    assert "6" == printed(service, branch)[-1]
 
 
 def test_a_program_with_errors_does_not_hold_up_others(
@@ -88,7 +95,7 @@ def test_a_program_with_errors_does_not_hold_up_others(
 
     assert 1 == done.returncode
     assert "Nobody" in done.stdout
-    assert ["one 1"] == printed(service, add(service))
+    assert ["1"] == printed(service, add(service))
 
 
 def test_a_service_without_a_model_names_its_settings(start_service: Callable[..., ServiceProcess]) -> None:

@@ -34,13 +34,22 @@ from koi_lang.events import (
     RetryStarted,
     RunEnded,
     RunResumed,
+    StateChanged,
     TimedOut,
     TimerFired,
 )
 from koi_lang.redaction.redactor import HIDDEN
-from koi_lang.runtime.journal.entries import PASSED_ON, JournalEntry, Redact, event_data, kind_of, plain
+from koi_lang.runtime.journal.entries import (
+    PASSED_ON,
+    JournalEntry,
+    Redact,
+    event_data,
+    kind_of,
+    plain,
+    written_entry,
+)
 from koi_lang.runtime.journal.totals import UsageTotals
-from koi_lang.runtime.replay.comparison import is_same_input
+from koi_lang.runtime.replay.comparison import COMPARED, is_same_entry, is_same_input
 from koi_lang.runtime.replay.doubts import Decide, stop_always
 from koi_lang.runtime.replay.error_records import class_name
 from koi_lang.runtime.replay.location import BRANCH, Path, current_place
@@ -70,7 +79,12 @@ DIALOGUE = frozenset({PersonAsked.type, PersonAnswered.type, ApprovalRequested.t
 IDLE = ERRORS | {HandlerStarted.type, LinePrinted.type, ModelAsked.type, RetryEnded.type, RetryStarted.type}
 # What a handler does, by the kinds of its entries, each with the preposition before what another version puts there.
 DEEDS: Mapping[str, tuple[str, str]] = {
-    "begun": ("calls `{}`", " with"),
+    **dict.fromkeys(("begun", "done", "failed", HandlerStarted.type), ("calls `{}`", " with")),
+    LinePrinted.type: ("prints", ""),
+    HandlerEnded.type: ("returns", ""),
+    HandlerFailed.type: ("fails", " with"),
+    StateChanged.type: ("changes its state", " to"),
+    TimerFired.type: ("waits for a timer", ""),
     ModelAsked.type: ("asks a model", " for"),
 }
 CHANGES: Mapping[Change, str] = {
@@ -101,21 +115,39 @@ class RecordedAnswer:
 class ProgramFit:
     """How far a changed program fits the calls of a session that were recorded before.
 
+    Args:
+        entries: what is known of the session.
+
     Attributes:
         call: that is made again; None before the first one, and behind the last one.
         has_ended: whether that call had ended by itself, so that it does nothing new.
         is_whole: whether all of them fit, so that the session goes on from there.
         error: why they do not; None as long as they do.
+        untold: entries that are to be told again, and are not yet.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, entries: Sequence[JournalEntry]) -> None:
         self.call: JournalEntry | None = None
         self.has_ended = self.is_whole = False
         self.error: ProgramChangedError | None = None
+        inside = [entry for entry in entries if entry.path]
+        self.untold = {
+            (entry.kind, entry.path): entry for entry in inside if entry.kind in DEEDS and entry.kind in COMPARED
+        }
+        # When each handler that a client has called did its first step.
+        self._first = {entry.path[0]: entry.n for entry in reversed(inside)}
 
     def begin_call(self, call: JournalEntry, end: JournalEntry | None) -> None:
         """Note which call is made next, and how it had ended."""
         self.call, self.has_ended = call, end is not None and not is_cut(end)
+
+    def is_in_call(self, path: Path) -> bool:
+        """Whether a path is in the call that is made again, and not in the background of an earlier one."""
+        return self.call is not None and self._first.get(path[0], self.call.n) >= self.call.n
+
+    def lacks(self, end: int) -> JournalEntry | None:
+        """The first entry of the call that is not told again, of those before the n-th; None where there is none."""
+        return next((entry for entry in self.untold.values() if entry.n < end and self.is_in_call(entry.path)), None)
 
     def end_call(self) -> None:
         """Note that the call has been made again as far as it was recorded."""
@@ -164,8 +196,8 @@ class History:
         self.policy = POLICIES[mode]
         self._redact = redact
         self.decide = decide
-        self.fit = ProgramFit() if self.policy.is_of_past else None
         self.entries = tuple(entries)
+        self.fit = ProgramFit(self.entries) if self.policy.is_of_past else None
         self._found = {(entry.kind, entry.path): entry for entry in self.entries}
         self._left = unsafe_effects(parent) if self.policy.is_branch else []
         self._models = _models_by_agent(self.entries) if keeps_models else {}
@@ -249,6 +281,30 @@ class History:
         refused = {entry.path for entry in self.entries if entry.data.get("class") in REFUSALS}
         return [entry for entry in self._left if entry.path not in refused]
 
+    def misfit_of(self, event: Event) -> str:
+        """How an event differs from the record of a session; empty where it does not, or is new.
+
+        Nothing is new in a call that had ended.
+        """
+        fit, kind, path = self.fit, event.data.journal_kind, event.path
+        if fit is None or not path or kind not in DEEDS:
+            return ""
+        before, is_untold = self.find(kind, path), fit.untold.pop((kind, path), None) is not None
+        if before is None:
+            # What is untold counts no more, and why a call fails is told at its end.
+            is_misfit = fit.has_ended and fit.is_in_call(path) and not is_untold and kind != HandlerFailed.type
+            return self.describe("new", path, kind, callee_of(event.fields)) if is_misfit else ""
+        if kind == LinePrinted.type and before.data.get("message") == event.fields["message"]:
+            return ""  # as most entries are, so that what is written need not be made of them
+        if kind not in COMPARED or self.is_same_entry(before, written_entry(event, self._redact)):
+            return ""
+        return self.describe("other", path, kind, callee_of(event.fields))
+
+    def untold_before(self, end: int) -> str:
+        """Like `misfit_of`, for entries of the current call before the n-th one that are not told again."""
+        lacking = None if self.fit is None else self.fit.lacks(end)
+        return "" if lacking is None else self.describe("gone", lacking.path, lacking.kind, callee_of(lacking.data))
+
     def describe(self, how: Change, path: Path, kind: str, callee: str = "") -> str:
         """How a handler does something else than before, a clause.
 
@@ -258,6 +314,8 @@ class History:
             callee: the action or effect that it is of.
         """
         around = beginnings(path)
+        if kind == HandlerStarted.type:
+            callee = _name_in(around.pop())
         inner = (_name_in(each) for each in reversed(around) if self.has(HandlerStarted.type, each))
         call = None if self.fit is None or self.fit.call is None else str(self.fit.call.data.get("name", ""))
         handler = next(inner, call)
@@ -291,6 +349,13 @@ class History:
         """The earlier usage of the run itself; zero for a branch and for a replay."""
         return UsageTotals.of(self.entries if self.policy.is_same_run else ())
 
+    def is_same_entry(self, recorded: JournalEntry, now: JournalEntry) -> bool:
+        """Whether two entries of a kind say the same, apart from secrets."""
+        if is_same_entry(recorded, now):
+            return True
+        # Older journals hold what is taken out today.
+        return is_same_entry(replace(recorded, data=plain(recorded.data, self._redact)), now)
+
     def is_same(self, recorded: Any, now: Any) -> bool:
         """Whether a value equals the recorded one, apart from secrets."""
         shown = plain(now, self._redact)
@@ -300,6 +365,11 @@ class History:
 
 def _name_in(path: Path) -> str:
     return path[-1].partition("#")[0]
+
+
+def callee_of(data: Mapping[str, Any]) -> str:
+    """The action or effect that the fields of an entry are of; empty for none."""
+    return str(data.get("intent", ""))
 
 
 def unsafe_effects(entries: Sequence[JournalEntry]) -> list[JournalEntry]:

@@ -1,4 +1,4 @@
-"""Comparison of what a run does with what was recorded."""
+"""Comparison of entries, and of the inputs of effects, with the recorded ones."""
 
 from __future__ import annotations
 

@@ -328,16 +328,20 @@ class RunRecorder:
             return
         path = leaf_path(shown.type)
         before = self._find_entry(shown.type, place, path)
-        if before is None and self._past is not None and (self._past.is_settled or place.state.is_over):
+        if before is None and self._past is not None and place.state.is_over:
             return  # what the person did not see then is of no use now
-        if before is None or self._recorded.policy.shows_again or not self._has_shown(before, shown):
+        if self._recorded.policy.shows_again or not (self._recorded.is_settled or self._has_shown(before, shown)):
             work()
         self._events.emit(shown, path=path)
 
-    def _has_shown(self, before: JournalEntry, shown: EventData) -> bool:
+    def _has_shown(self, before: JournalEntry | None, shown: EventData) -> bool:
         """Whether the person has seen the same; a program that has been changed may show something else."""
         past, data = self._past, shown.as_data()
-        return past is not None and all(past.is_same(before.data.get(name), data[name]) for name in data)
+        return (
+            past is not None
+            and before is not None
+            and all(past.is_same(before.data.get(name), data[name]) for name in data)
+        )
 
     def _find_entry(self, kind: str, place: Location, path: Path) -> JournalEntry | None:
         if self._past is None or place.state.has_diverged:
