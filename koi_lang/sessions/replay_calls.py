@@ -116,7 +116,7 @@ def _begun(session: Session, entry: JournalEntry) -> HeldCall:
         if first == PROMPT:
             return begin_prompt(session, prompt, entry.data.get("args") or ())
         agent, event = handler_named(session, name, is_private=True)
-        begin = session.begin_handler if fit is None or fit.has_ended else partial(begin_checked, session)
+        begin = session.begin_handler if fit is None or fit.is_past else partial(begin_checked, session)
         with use_offer(ClientOffer.of_entry(entry.data)):
             return begin(agent, event, entry.data.get("args", undefined), str(entry.data.get("call", "")))
     except SessionError as error:

@@ -65,7 +65,7 @@ STRANDING = {
 }
 FITTING = {
     "comment": ("agent Till", "// One desk.\nagent Till"),
-    "type": ("order(args: { pieces: int }", "order(args: { pieces: int in 3.. }"),
+    "type": ("pieces: int }", "pieces: int in 3.. }"),
     "field": ("pieces: int }", "pieces: int, colour?: string }"),
     "further state": ("count = 0", "count = 0, last = 1"),
     "state that nobody was told of": (LINE, LINE + "this.state.last = 1\n"),

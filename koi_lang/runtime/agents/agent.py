@@ -201,8 +201,8 @@ class Agent(metaclass=AgentClass):
         """Raise AgentError where a payload is not of the type that a handler declares."""
         if not handler.schema or (payload is undefined and handler.may_get_nothing):
             return
-        if is_plainly_fitting(payload, handler.schema) or self.run.recorded.is_settled:
-            return  # a call that is over fitted the type of its time
+        if is_plainly_fitting(payload, handler.schema) or self.run.recorded.fits_types:
+            return
         wrong = list(problems(payload, handler.schema))
         if wrong:
             takes = signature_text(handler.schema) or type_text(handler.schema)

@@ -121,6 +121,7 @@ class ProgramFit:
     Attributes:
         call: that is made again; None before the first one, and behind the last one.
         has_ended: whether that call had ended by itself, so that it does nothing new.
+        is_past: whether it had ended by itself or from outside.
         is_whole: whether all of them fit, so that the session goes on from there.
         error: why they do not; None as long as they do.
         untold: entries that are to be told again, and are not yet.
@@ -128,7 +129,8 @@ class ProgramFit:
 
     def __init__(self, entries: Sequence[JournalEntry]) -> None:
         self.call: JournalEntry | None = None
-        self.has_ended = self.is_whole = False
+        self.has_ended = self.is_past = False
+        self.is_whole = False
         self.error: ProgramChangedError | None = None
         inside = [entry for entry in entries if entry.path]
         self.untold = {
@@ -139,7 +141,8 @@ class ProgramFit:
 
     def begin_call(self, call: JournalEntry, end: JournalEntry | None) -> None:
         """Note which call is made next, and how it had ended."""
-        self.call, self.has_ended = call, end is not None and not is_cut(end)
+        self.call, self.is_past = call, end is not None
+        self.has_ended = end is not None and not is_cut(end)
 
     def is_in_call(self, path: Path) -> bool:
         """Whether a path is in the call that is made again, and not in the background of an earlier one."""
@@ -151,7 +154,8 @@ class ProgramFit:
 
     def end_call(self) -> None:
         """Note that the call has been made again as far as it was recorded."""
-        self.call, self.has_ended = None, False
+        self.call = None
+        self.has_ended = self.is_past = False
 
     def fail(self, how: str) -> ProgramChangedError:
         """Note where they do not fit; gives the error that says so."""

@@ -75,6 +75,11 @@ class RecordedRun:
         """Whether the current call had ended in the record, so that nothing new may happen in it."""
         return self.history is not None and self.history.is_settled
 
+    @property
+    def fits_types(self) -> bool:
+        """Whether the current call had ended, so that what it was given fitted the types of its time."""
+        return self.history is not None and self.history.fit is not None and self.history.fit.is_past
+
     def recall(self, kind: str, path: Path | None = None) -> Recall:
         """The record of a step with entries of a kind, at the current location or on a path from there."""
         history, place = self._counting()
