@@ -19,7 +19,7 @@ from koi_lang.runtime.journal.store import is_running, journal_paths, path_of
 from koi_lang.service.feed import Feed, MessageView, Reader, Subscription, view_all
 from koi_lang.service.live.addresses import is_there, socket_path
 from koi_lang.service.live.client import LiveClient, open_client
-from koi_lang.service.run_listing import RunListing, read_outcome
+from koi_lang.service.run_listing import RunListing, read_handler, read_outcome
 from koi_lang.sessions.calls import Control, P, T
 from koi_lang.sessions.client_host import Message
 from koi_lang.sessions.errors import SessionError
@@ -54,7 +54,7 @@ class RunHandle(Protocol):
     def listing(self) -> RunListing:
         """The run as it is listed. Raises JournalError."""
 
-    def describe_call(self) -> dict[str, Any]:
+    async def describe_call(self) -> dict[str, Any]:
         """The current call, and the last one."""
 
     async def outcome(self, call: str | None = None) -> dict[str, Any]:
@@ -142,9 +142,9 @@ class AttachedRun:
         """The run as it is listed. Raises JournalError."""
         return RunListing.of_journal(self.journal, self._told_state if self._client is not None else "")
 
-    def describe_call(self) -> dict[str, Any]:
-        """Its calls as far as its journal shows them."""
-        return {"call": None, "handler": None, "input": None}
+    async def describe_call(self) -> dict[str, Any]:
+        """The handler that was called last with its payload, by the journal."""
+        return {"call": None, **await asyncio.to_thread(read_handler, self.journal)}
 
     async def outcome(self, call: str | None = None) -> dict[str, Any]:
         """How the last call ended, or an earlier one by its id. Raises JournalError."""

@@ -28,7 +28,7 @@ from koi_lang.service.feed import Feed
 from koi_lang.service.program_edits import edited_file
 from koi_lang.service.programs import ServedProgram
 from koi_lang.service.run_hooks import RunHooks
-from koi_lang.service.run_listing import RESTING, RunListing, outcome_of, read_outcome
+from koi_lang.service.run_listing import RESTING, RunListing, outcome_of, read_handler, read_outcome
 from koi_lang.service.slots import SessionSlots
 from koi_lang.service.store import SessionRow, SessionTable
 from koi_lang.sessions.calls import Control, P, T, agent_named
@@ -506,11 +506,13 @@ class HostedSession:
             return outcome_of(json.loads(json_line(ended.data, self.program.redact)))
         return await asyncio.to_thread(read_outcome, self.feed.journal, self.listing().usage.last_call, call)
 
-    def describe_call(self) -> dict[str, Any]:
-        """The current call, and the last one with its payload; empty while it sleeps."""
-        session = None if self._dispatcher is None else self._dispatcher.session
-        call = None if session is None else session.current_call
-        agent, event, payload = (session.last if session is not None else None) or (None, "", None)
+    async def describe_call(self) -> dict[str, Any]:
+        """The current call, and the handler that was called last with its payload, by the journal while it sleeps."""
+        if self._dispatcher is None:
+            return {"call": None, **await asyncio.to_thread(read_handler, self.feed.journal)}
+        session = self._dispatcher.session
+        call = session.current_call
+        agent, event, payload = session.last or (None, "", None)
         return {
             "call": None if call is None else call.as_data(),
             "handler": None if agent is None else f"{agent.about.name}.{event}",

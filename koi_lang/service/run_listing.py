@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from koi_lang.events import CallEnded
+from koi_lang.errors import JournalError
+from koi_lang.events import CallEnded, CallStarted
+from koi_lang.runtime.journal.calls import MAIN
 from koi_lang.runtime.journal.reader import lines
 from koi_lang.runtime.journal.summary import summarise
 from koi_lang.runtime.journal.totals import CallEnd, RunUsage
+from koi_lang.sessions.calls import PROMPT
 
 # States of sessions in which nothing goes on, so that the end of the last call tells how the run stands.
 RESTING = ("idle", "asleep")
@@ -35,6 +39,17 @@ def read_call_end(journal: Path, last_call: CallEnd | None, call: str | None = N
 def read_outcome(journal: Path, last_call: CallEnd | None, call: str | None = None) -> dict[str, Any]:
     """How the last call of a run ended, as `read_call_end` finds it; `ok` is null where there is none."""
     return outcome_of(read_call_end(journal, last_call, call))
+
+
+def read_handler(journal: Path) -> dict[str, Any]:
+    """The handler that a client has called last, and its payload; null where there is none, or no journal."""
+    last: Mapping[str, Any] = {}
+    with suppress(JournalError):
+        for line in lines(journal, kinds=(CallStarted.type,)):
+            name = "" if line.entry is None else str(line.entry.data.get("name", ""))
+            if line.entry is not None and name != MAIN and not name.startswith(f"{PROMPT} "):
+                last = line.entry.data
+    return {"handler": last.get("name"), "input": last.get("args")}
 
 
 def outcome_of(data: Mapping[str, Any]) -> dict[str, Any]:

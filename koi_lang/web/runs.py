@@ -172,7 +172,7 @@ async def _describe_run(run: RunHandle, user: User, call: str | None = None) -> 
     """A run with its open requests, its current call, and the end of that or the last one. Raises JournalError."""
     listing = run.listing()
     outcome = await run.outcome(call)
-    details = {**listing.as_data(), "open": run.feed.requests, **run.describe_call(), **outcome}
+    details = {**listing.as_data(), "open": run.feed.requests, **await run.describe_call(), **outcome}
     return details if user.is_admin else details | hide_operator(outcome)
 
 

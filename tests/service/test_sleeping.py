@@ -98,6 +98,27 @@ def test_a_session_wakes_as_it_was(folder: Path) -> None:
     restart(folder, scenario)
 
 
+def test_a_session_that_sleeps_tells_what_was_called(folder: Path) -> None:
+    """The handler and its payload, as before, also after a restart; rendering a prompt is no call of a handler."""
+    last = {"call": None, "handler": "Main.add", "input": {"n": 2}}
+
+    async def scenario(host: SessionHost) -> str:
+        session = await begin(host)
+        assert {"call": None, "handler": None, "input": None} == await session.describe_call()
+        await called(session, "Main.talk", message="hi")
+        await called(session, "Main.add", n=2)
+        awake = await session.describe_call()
+        await session.sleep()
+        assert [last, last] == [awake, await session.describe_call()]
+        return session.id
+
+    async def later(host: SessionHost, run: str) -> None:
+        assert last == await host.find(run, ADMIN).describe_call()
+
+    run = restart(folder, scenario)
+    restart(folder, partial(later, run=run))
+
+
 def test_sleep_is_no_use_of_a_session(folder: Path) -> None:
     """A list shows when somebody has used it last, whether it is awake or asleep, and after it woke for nothing."""
 
