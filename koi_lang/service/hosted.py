@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
-from koi_lang.errors import JournalError, KoiError, ProgramChangedError, raised_as
+from koi_lang.errors import JournalError, KoiError, ProgramChangedError, UntrustedJournalError, raised_as
 from koi_lang.events import CallEnded, CallStarted
 from koi_lang.program.error_report import message as message_of
 from koi_lang.rpc.dispatcher import Dispatcher, refusal
@@ -78,6 +78,9 @@ def misfit_error(run: str, error: ProgramChangedError) -> ServiceError:
 
 
 def _as_koi_error(error: Exception) -> KoiError:
+    if isinstance(error, UntrustedJournalError):  # a client has no `--trust`
+        help = "Whoever runs the service can agree to its folder with `koi trust`, and start it again."
+        return UntrustedJournalError(error.message, help=help)
     return error if isinstance(error, KoiError) else KoiError(message_of(error))
 
 

@@ -83,6 +83,9 @@ def test_sessions_of_others_do_not_go_on(
         await called(own, "Main.add", n=2)
         refused = [await host.find(run, ADMIN).handle({"type": "get_state"}) for run in runs]
         assert [False] * 3 == [response["success"] for response in refused], refused
+        assert {"Whoever runs the service can agree to its folder with `koi trust`, and start it again."} == {
+            response["help"] for response in refused
+        }
         assert ["1", "3"] == printed(own)
         await noted.wait()
         return [session.id for session in host.all(ADMIN)]
