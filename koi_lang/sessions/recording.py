@@ -18,6 +18,7 @@ from koi_lang.runtime.journal.line_ends import Signer
 from koi_lang.runtime.journal.reader import End
 from koi_lang.runtime.journal.store import path_of
 from koi_lang.runtime.journal.writer import Writer
+from koi_lang.runtime.replay.location import current_place
 from koi_lang.runtime.run import Run
 from koi_lang.sessions.continuation import Continuation
 from koi_lang.sessions.prepared import Prepared
@@ -53,6 +54,9 @@ def recording(run: Run, ready: Prepared, going: Continuation) -> Iterator[Writer
     run.events.subscribe(
         writer if past is None or past.fit is None else FittedRecording(writer, run, past, past.fit, begin)
     )
+    is_noted = past is not None and past.is_of_changed_program and not (past.policy.shows_again or options.quiet)
+    if past is not None and past.fit is None and is_noted:
+        run.events.subscribe(ChangeNote(past, run.host.log))
     try:
         with nullcontext() if going.live is None else going.live.serve(run, writer.path):
             yield writer
@@ -92,6 +96,23 @@ def _note_version(writer: Writer, ready: Prepared, going: Continuation) -> None:
     """Have the journal say with which version of the program it goes on."""
     if going.end is not None:
         writer.note(RESUMED, **{VERSION: ready.version})
+
+
+class ChangeNote:
+    """A consumer that says once, in a branch, that the program tells something else than the earlier run had told."""
+
+    def __init__(self, past: History, note: Callable[[str], None]) -> None:
+        self._past = past
+        self._note = note
+        self._is_done = False
+
+    def __call__(self, event: Event) -> None:
+        """Compare an event, unless another one was different; what follows from a new answer may be."""
+        place = current_place()
+        self._is_done = self._is_done or (place is not None and place.state.has_diverged)
+        if not self._is_done and (misfit := self._past.misfit_of(event)):
+            self._is_done = True
+            self._note(f"note: the program has changed since: {misfit}")
 
 
 class FittedRecording:

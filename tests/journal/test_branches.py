@@ -168,6 +168,7 @@ def test_a_changed_playbook_goes_on_where_it_changed(family: Commands) -> None:
     assert (0, "other\nhello Ada\n") == (done.code, done.out), done.err
     assert ["first", "second", "other"] == family.lines("effects")
     assert f"going on as a branch of {first.stem}: " in done.err
+    assert "has changed since" not in done.err  # what is asked anew is meant to differ
     assert " are known; allowed as before: shell\n" in done.err
     assert "3 of 8 model answers were reused and not requested again\n" in done.err
     assert (2, before) == (len(family.journals()), first.read_bytes())
@@ -203,9 +204,11 @@ def test_a_run_that_went_on_as_a_branch_is_not_resumed_again(koi: Commands) -> N
 def test_a_changed_print_is_shown(family: Commands) -> None:
     """A branch does not show again what was shown, but what the program says differently now."""
     family.record(TWO_PRINTS)
-    family.project.write("main.koi", TWO_PRINTS.replace('"a"', '"c"'))
+    family.project.write("main.koi", TWO_PRINTS.replace('"a"', '"c"').replace('"b"', '"d"'))
+    done = family("resume", "last")
+    note = "note: the program has changed since: `A.go` now prints something else than before\n"
 
-    assert "c\n" == family("resume", "last").out
+    assert ("c\nd\n", note) == (done.out, done.err.partition("known\n")[2])
 
 
 def test_a_branch_is_a_run_like_any_other(family: Commands) -> None:

@@ -286,15 +286,17 @@ class History:
         return [entry for entry in self._left if entry.path not in refused]
 
     def misfit_of(self, event: Event) -> str:
-        """How an event differs from the record of a session; empty where it does not, or is new.
+        """How an event differs from the record of a program that has changed; empty where it does not, or is new.
 
-        Nothing is new in a call that had ended.
+        Nothing is new in a call of a session that had ended.
         """
         fit, kind, path = self.fit, event.data.journal_kind, event.path
-        if fit is None or not path or kind not in DEEDS:
+        if not path or kind not in DEEDS:
             return ""
-        before, is_untold = self.find(kind, path), fit.untold.pop((kind, path), None) is not None
+        before, is_untold = self.find(kind, path), fit is not None and bool(fit.untold.pop((kind, path), None))
         if before is None:
+            if fit is None:
+                return ""
             # What is untold counts no more, and why a call fails is told at its end.
             is_misfit = fit.has_ended and fit.is_in_call(path) and not is_untold and kind != HandlerFailed.type
             return self.describe("new", path, kind, callee_of(event.fields)) if is_misfit else ""
