@@ -240,6 +240,23 @@ def test_a_run_that_goes_on_shortens_the_same(play: Player, where: str) -> None:
     assert len(small.requests) - (where == "compacted") == len(small_again.requests)
 
 
+@pytest.mark.parametrize("window", [6000, 12000])
+def test_a_run_that_goes_on_with_another_window_shortens_what_it_had_shortened(play: Player, window: int) -> None:
+    """As after the choice of a model that reads more, or less: the summary and what it stands for are those of then."""
+    whole, main, _ = session(play)
+    last = max(n for n, event in enumerate(whole.events) if event.type == "compacted")
+    answered = [event.type for event in whole.events[:last] if event.fields.get("model") == "main"]
+    rest = Teller(in_turn(*plenty(9)[answered.count("model_answered") :], done(ok=1)), name="main")
+
+    again, main_again, small_again = session(
+        play, whole.events[: last + 1], main=rest, options=f"context_tokens: {window}"
+    )
+
+    assert (whole.result, []) == (again.result, small_again.requests[len(compacted(whole)) :])
+    assert compacted(whole) == compacted(again)[: len(compacted(whole))]
+    assert main.requests[answered.count("model_answered")].messages == main_again.requests[0].messages
+
+
 def test_a_record_without_a_model_stays_that_way(play: Player) -> None:
     """A summary that failed is not asked for again when the run goes on, since that would change what follows."""
     whole, main, _ = session(play, small=Teller(in_turn(), name="small"))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict
+from dataclasses import asdict, fields
 from typing import TYPE_CHECKING
 
 from koi_lang.errors import ContextOverflowError, ProviderError
@@ -27,13 +27,16 @@ from koi_lang.runtime.playbook.conversation import (
 )
 from koi_lang.runtime.playbook.placeholders import DataMessage, PlaybookMessage
 from koi_lang.runtime.playbook.summaries import ConversationSummary, SummaryTask, plain, summed_up
-from koi_lang.runtime.replay.location import enter, leaf_path
+from koi_lang.runtime.replay.location import current_place, enter, leaf_path
 
 if TYPE_CHECKING:
     from koi_lang.runtime.playbook.call import PlaybookCall
+    from koi_lang.runtime.ports import AgentPort
 
 __all__ = ["AlreadyCompactedError", "Compacted", "NothingToCompactError", "request_compaction"]
 
+COMPACTION = "compaction"
+FIELDS = frozenset(each.name for each in fields(Compacted))
 GIVE_LESS = "Give the agent a model that reads more, or have its actions give shorter results."
 
 
@@ -84,7 +87,9 @@ async def fit(conversation: Conversation, system: str, playbook: str) -> None:
     window, wish = _window(conversation), _next_wish(conversation)
     if wish is not None:
         conversation.answer(await _compact(conversation, "manual", wish) or conversation.refusal())
-    elif window.is_exceeded(conversation.tokens, system):
+    elif _recorded_compaction(conversation.agent) is not None or (
+        window.is_exceeded(conversation.tokens, system) and conversation.agent.run.recorded.recall_request() is None
+    ):
         await _compact(conversation, "threshold")
 
 
@@ -138,26 +143,42 @@ async def _compact(conversation: Conversation, reason: Reason, wish: str = "") -
     """Put a record in place of all but the newest messages; None where there is nothing new to shorten."""
     window, sizes = _window(conversation).beside(tokens_of((), conversation.system)), conversation.sizes()
     keep = window.keep if reason == "threshold" else min(window.keep, sum(sizes) // 4)
-    cut = cut_of(conversation.messages, sizes, keep)
+    agent, most = conversation.agent, window.record * CHARACTERS_PER_TOKEN
+    known = _recorded_compaction(agent)
+    cut = cut_of(conversation.messages, sizes, keep) if known is None else len(sizes) - known.kept
     gone = conversation.messages[:cut]
     if all(isinstance(message, ConversationSummary) for message in gone) or (
         reason == "manual" and conversation.is_fresh
     ):
         return None
-    if reason != "overflow" and sum(sizes[:cut]) < MIN_RECORD:
+    if known is None and reason != "overflow" and sum(sizes[:cut]) < MIN_RECORD:
         return None  # the record would take as much
-    agent, most = conversation.agent, window.record * CHARACTERS_PER_TOKEN
     subject = SummaryTask(agent, conversation.spending, gone, conversation.playbook, wish, most)
-    with enter("compaction"):
+    with enter(COMPACTION):
         record, fallback = _recall_summary(subject) or await summed_up(subject)
+        record = record if known is None or known.fallback else known.summary
         standing = conversation.stand_in(record, cut)
         before, kept = conversation.tokens(), conversation.messages[cut:]
         after = tokens_of((standing, *kept), conversation.system)
         done = Compacted(reason, record, len(kept), before, after, fallback)
-        fields = {name: value for name, value in asdict(done).items() if value or name != "fallback"}
-        agent.run.events.emit(ConversationCompacted(lasting=True, **fields), agent.name)
+        data = {name: value for name, value in asdict(done).items() if value or name != "fallback"}
+        agent.run.events.emit(ConversationCompacted(lasting=True, **data), agent.name)
         conversation.replace_beginning(standing, cut)
     return done
+
+
+def _recorded_compaction(agent: AgentPort) -> Compacted | None:
+    """The result of shortening a conversation here in an earlier part of the run; None where it was not shortened.
+
+    It counts whatever is known of the window of the model by now, such as after the choice of another one.
+    """
+    place, recorded = current_place(), agent.run.recorded
+    path = () if place is None else (*place.path, place.next_label(COMPACTION))
+    entry, following = recorded.recall(ConversationCompacted.type, path).entry, recorded.recall_request()
+    if entry is None or (following is not None and following.n < entry.n):
+        return None
+    known = {name: entry.data[name] for name in FIELDS if name in entry.data}
+    return Compacted(**known) if known.keys() >= FIELDS - {"fallback"} else None
 
 
 def _recall_summary(subject: SummaryTask) -> tuple[str, str] | None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, NoReturn
 
 from koi_lang.errors import ProviderError
-from koi_lang.events import ModelAsked, ModelFailed, ModelWrote
+from koi_lang.events import ConversationCompacted, ModelAsked, ModelFailed, ModelWrote
 from koi_lang.runtime.budget.limits import RUN, LimitReachedError
 from koi_lang.runtime.replay.digest_forms import is_of_same_form
 from koi_lang.runtime.replay.error_records import class_name, from_data
@@ -114,12 +114,15 @@ def recall_answer(
 def _is_different(history: History, now: RequestIdentity) -> bool:
     """Whether a model was asked something else, or, where that matters, another model was asked.
 
-    Where the recorded answer is taken in any case, nobody looks.
+    Where the recorded answer is taken in any case, nobody looks. A request for a summary also depends on what is known
+    of the window of the model, which may be another one by now.
 
     What an earlier version of Koi told models in other words is the same as long as the program is.
     """
     asked = history.find(ModelAsked.type, now.path)
     if asked is None or history.policy.on_different == "take_recorded" or history.policy.is_of_past:
+        return False
+    if history.has(ConversationCompacted.type, now.path[:-1]):
         return False
     if history.policy.tells_models_apart and now.model and asked.data.get("model") != now.model:
         return True
