@@ -160,6 +160,39 @@ def test_a_client_reads_what_a_handler_does_now(start_service: Callable[..., Ser
     assert {"total": 4, "note": 1} == service.get(f"api/runs/{run}")["result"]
 
 
+def test_a_permission_stays_open_in_a_branch(folder: Path) -> None:
+    """Also in a branch that was made after a change, when that is begun again: nobody has allowed it yet."""
+    (folder / "main.koi").write_text(
+        "role Clerk { can execute }\nagent Till : Clerk {\n"
+        '  on list() { return (await callAction("shell", { command: "ls", description: "to see" })).exitCode }\n}\n'
+    )
+
+    async def ask(host: SessionHost) -> str:
+        session = await begin(host, "Till.list")
+        await until(session, "waiting")
+        return session.id
+
+    run = play(folder, ask, "main.koi")
+    (folder / "main.koi").write_text("// The till.\n" + (folder / "main.koi").read_text())
+
+    async def branch(host: SessionHost) -> str:
+        session = host.find(run, ADMIN)
+        await data(session, "get_state")
+        made, _ = await host.branch(session, ADMIN, None, None)
+        await until(made, "waiting")
+        return made.id
+
+    made = play(folder, branch, "main.koi")
+
+    async def look(host: SessionHost) -> list[str]:
+        session = host.find(made, ADMIN)
+        await data(session, "get_state")
+        await until(session, "waiting")
+        return [request["type"] for request in session.feed.requests]
+
+    assert ["approval_request"] == play(folder, look, "main.koi")
+
+
 OPEN = {
     "line": ('"asking"', '"wondering"', "prints something else than before"),
     "no line": ('console.log("asking")', "", "no longer prints where it did"),

@@ -222,6 +222,8 @@ class History:
 
     def has_happened(self, type: str, path: Path) -> bool:
         """Whether an event had happened, where what was recorded still counts for the current code."""
+        if self.policy.is_branch and type == ApprovalRequested.type and not self.has(ApprovalGiven.type, path):
+            return False  # it is open in the branch, too
         place = current_place()
         return self.has(kind_of(type), path) and (place is None or not place.state.has_diverged)
 
