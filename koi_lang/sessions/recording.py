@@ -18,7 +18,6 @@ from koi_lang.runtime.journal.line_ends import Signer
 from koi_lang.runtime.journal.reader import End
 from koi_lang.runtime.journal.store import path_of
 from koi_lang.runtime.journal.writer import Writer
-from koi_lang.runtime.replay.location import current_place
 from koi_lang.runtime.run import Run
 from koi_lang.sessions.continuation import Continuation
 from koi_lang.sessions.prepared import Prepared
@@ -50,13 +49,15 @@ def recording(run: Run, ready: Prepared, going: Continuation) -> Iterator[Writer
         return
     if options.verbose or options.debug:
         run.host.log(f"journal: {writer.path}")
-    past, begin = going.history, partial(_note_version, writer, ready, going)
+    history, begin = going.history, partial(_note_version, writer, ready, going)
     run.events.subscribe(
-        writer if past is None or past.fit is None else FittedRecording(writer, run, past, past.fit, begin)
+        writer if history is None or history.fit is None else FittedRecording(writer, run, history, history.fit, begin)
     )
-    is_noted = past is not None and past.is_of_changed_program and not (past.policy.shows_again or options.quiet)
-    if past is not None and past.fit is None and is_noted:
-        run.events.subscribe(ChangeNote(past, run.host.log))
+    is_noted = (
+        history is not None and history.is_of_changed_program and not (history.policy.shows_again or options.quiet)
+    )
+    if history is not None and history.fit is None and is_noted:
+        run.events.subscribe(ChangeNote(history, run.host.log))
     try:
         with nullcontext() if going.live is None else going.live.serve(run, writer.path):
             yield writer
@@ -101,17 +102,16 @@ def _note_version(writer: Writer, ready: Prepared, going: Continuation) -> None:
 class ChangeNote:
     """A consumer that says once, in a branch, that the program tells something else than the earlier run had told."""
 
-    def __init__(self, past: History, note: Callable[[str], None]) -> None:
-        self._past = past
+    def __init__(self, history: History, note: Callable[[str], None]) -> None:
+        self._history = history
         self._note = note
         self._is_done = False
 
     def __call__(self, event: Event) -> None:
         """Compare an event, unless another one was different; what follows from a new answer may be."""
-        place = current_place()
-        self._is_done = self._is_done or (place is not None and place.state.has_diverged)
-        if not self._is_done and (misfit := self._past.misfit_of(event)):
-            self._is_done = True
+        misfit = "" if self._is_done else self._history.misfit_of(event)
+        self._is_done = self._is_done or misfit != ""
+        if misfit:
             self._note(f"note: the program has changed since: {misfit}")
 
 
@@ -119,14 +119,14 @@ class FittedRecording:
     """The recording of a session whose program has changed: nothing is written before it is known to fit.
 
     Args:
-        past: what was recorded, which the program has to tell again.
+        history: what was recorded, which the program has to tell again.
         begin: is called before the first entry.
     """
 
-    def __init__(self, writer: Writer, run: Run, past: History, fit: ProgramFit, begin: Callable[[], None]) -> None:
+    def __init__(self, writer: Writer, run: Run, history: History, fit: ProgramFit, begin: Callable[[], None]) -> None:
         self._writer = writer
         self._run = run
-        self._past = past
+        self._history = history
         self._fit = fit
         self._begin = begin
         self._has_begun = False
@@ -137,7 +137,7 @@ class FittedRecording:
 
     def __call__(self, event: Event) -> None:
         """Write an event, unless it is one of calls that had ended, or of a program that does not fit."""
-        if self._fit.error is not None or self._stops(self._past.misfit_of(event)):
+        if self._fit.error is not None or self._stops(self._history.misfit_of(event) or ""):
             return
         if not event.recalled and not self._has_begun:
             if not self._is_new(event):
@@ -161,8 +161,8 @@ class FittedRecording:
         if isinstance(data, CallEnded) and not (data.ok or data.as_data().get("aborted")):
             return not self._stops(f"`{data.name}` fails before it is where it was")
         # What a client does meanwhile says nothing of how far the call has come.
-        is_of_call = self._past.has(HandlerStarted.type, event.path[:1]) and self._fit.is_in_call(event.path)
-        return not (is_of_call and self._stops(self._past.untold_before(sys.maxsize)))
+        is_of_call = self._history.has(HandlerStarted.type, event.path[:1]) and self._fit.is_in_call(event.path)
+        return not (is_of_call and self._stops(self._history.untold_before(sys.maxsize)))
 
     def _stops(self, misfit: str) -> bool:
         """Whether the run ends here, since it does not fit."""

@@ -287,11 +287,14 @@ class History:
         refused = {entry.path for entry in self.entries if entry.data.get("class") in REFUSALS}
         return [entry for entry in self._left if entry.path not in refused]
 
-    def misfit_of(self, event: Event) -> str:
+    def misfit_of(self, event: Event) -> str | None:
         """How an event differs from the record of a program that has changed; empty where it does not, or is new.
 
-        Nothing is new in a call of a session that had ended.
+        Nothing is new in a call of a session that had ended. None where what was recorded counts no more.
         """
+        place = current_place()
+        if place is not None and place.state.has_diverged:
+            return None
         fit, kind, path = self.fit, event.data.journal_kind, event.path
         if not path or kind not in DEEDS:
             return ""
