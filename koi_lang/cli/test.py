@@ -90,6 +90,10 @@ def command(
     timeout_s = seconds("--max-time", max_time)
     chosen = selection(text) if text is not None else lambda _: True
     cases = [case for case in find(paths or (".",), update=update, collectors=ALL_COLLECTORS) if chosen(title(case))]
+    if seed and orders is None:
+        raise UsageError("`--seed` chooses among orders", help="Write `--orders N` with it.")
+    if orders is not None and only_order is not None:
+        raise UsageError("`--order` is one order, and `--orders` many", help="Write one of the two.")
     if orders is not None or only_order is not None:
         chosen_orders = Orders(orders or 1, seed, only_order or "")
         cases = [replace(case, orders=chosen_orders) if isinstance(case, TestBlock) else case for case in cases]

@@ -30,6 +30,7 @@ from koi_lang.testing.surroundings import Audience, NoServers, TestModels
 # The moment that every test begins at.
 START = datetime(2025, 1, 1, tzinfo=UTC)
 LATE = "this test takes too long"
+LOOK_AGAIN = "`koi test --orders 50` looks for an order in which it fails."
 STALLED = "this test waits for something that never happens"
 
 
@@ -64,6 +65,9 @@ class TestBlock:
         if self.orders is None:
             return self.run_on(JumpingLoop)
         walk, outcome = explore(self.orders, self.name, lambda walk: self.run_on(partial(OrderedLoop, walk)))
+        if outcome.ok and not walk.is_taken:
+            message = f"error: this test has no order `{self.orders.only}`, but fewer choices than that names"
+            return replace(outcome, ok=False, message=f"{message}\n  = help: {LOOK_AGAIN}")
         if outcome.ok:
             return outcome
         command = shlex.join(["koi", "test", f"{relative_path(self.path)}::{self.name}", "--order", walk.text])

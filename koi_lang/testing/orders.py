@@ -20,7 +20,7 @@ from koi_lang.js.timers import Timer
 from koi_lang.runtime.replay.location import BRANCH, Path
 from koi_lang.runtime.replay.ordering import BEGIN, END, FIRED, LATE, CompletionOrder, Slot, T
 from koi_lang.testing.cases import CaseOutcome
-from koi_lang.testing.loops import Given, JumpingLoop
+from koi_lang.testing.loops import Given, JumpingLoop, Overtime
 
 # An order as text: `5:1,9:2` takes the second of what could come at the fifth choice and the third at the ninth, and
 # elsewhere what came first. Effects are performed when they are asked for, and behind `late` just before they end.
@@ -28,6 +28,8 @@ ORDER = re.compile(r"(first|late)|(late,)?\d+:\d+(,\d+:\d+)*")
 FIRST, LATE_EFFECTS = "first", "late"
 # How many further runs make the list of a failure shorter.
 MAX_SHORTENINGS = 40
+# Of an order without an end, how much is told.
+MAX_TOLD_CHARS = 200
 # Turns of the event loop after which the next thing comes although work of the program goes on, and looks, in seconds,
 # at work outside of the program, which is waited for so many times.
 MAX_TURNS, LOOK_S, MAX_LOOKS = 400, 0.002, 500
@@ -149,6 +151,11 @@ class Walk:
         return True
 
     @property
+    def is_taken(self) -> bool:
+        """Whether all choices that are given were made."""
+        return not self._only or max(self._only) < len(self._taken)
+
+    @property
     def depends_on_effects(self) -> bool:
         """Whether it may matter when effects are performed: there are effects, and something beside them."""
         return self.has_effects and bool(self._taken)
@@ -175,10 +182,14 @@ def explore(orders: Orders, name: str, run: Callable[[Walk], CaseOutcome]) -> tu
 
     Of an order in which it fails, choices that the failure does not need are taken back.
     """
-    count, seconds = 0, 0.0
-    for walk in orders.walks(name):
-        outcome = run(walk)
-        count, seconds = count + 1, seconds + outcome.seconds
+    seconds = 0.0
+    for count, walk in enumerate(orders.walks(name), 1):
+        try:
+            outcome = run(walk)
+        except Overtime as overtime:
+            overtime.add_note(f"  = order: the time was over in order {count}, `--order {walk.text[:MAX_TOLD_CHARS]}`")
+            raise
+        seconds += outcome.seconds
         if not outcome.ok:
             break
     for number in sorted(walk.order, reverse=True)[: 0 if outcome.ok else MAX_SHORTENINGS]:

@@ -10,6 +10,7 @@ import sys
 import threading
 from collections.abc import Generator, Iterable, Iterator, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from multiprocessing import connection, parent_process
 from multiprocessing.connection import Connection, wait
 from operator import length_hint
@@ -230,7 +231,8 @@ def run_limited(case: Case, timeout_s: float) -> CaseOutcome:
         return case.run()
     except Overtime as overtime:
         error = KoiError(f"this did not end within {timeout_s:g} s", help="`--max-time` sets another limit.")
-        return failed_outcome(error.with_traceback(overtime.__traceback__), CaseOutcome(False, timeout_s))
+        outcome = failed_outcome(error.with_traceback(overtime.__traceback__), CaseOutcome(False, timeout_s))
+        return replace(outcome, message="\n".join([outcome.message, *getattr(overtime, "__notes__", ())]))
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)

@@ -11,7 +11,8 @@ import pytest
 from koi_lang.errors import UsageError
 from koi_lang.testing import blocks
 from koi_lang.testing.cases import CaseOutcome
-from koi_lang.testing.orders import Orders
+from koi_lang.testing.loops import Overtime
+from koi_lang.testing.orders import Orders, Walk, explore
 from tests.projects import Project
 
 PROGRAM = """
@@ -193,6 +194,43 @@ def test_the_command_runs_a_test_in_its_orders(project: Project) -> None:
     assert '"orders": 3' in verbose.stdout
     assert (1, 1, 0) == (found.returncode, again.returncode, first.returncode)
     assert "`koi test main.test.koi::prints --order 1:1` runs it again:" in found.stdout
+
+
+def test_an_order_that_a_test_does_not_have_fails(project: Project) -> None:
+    """As after the test or the program was changed: that nothing fails in it says nothing."""
+    found = run_in(project, RACES["order of prints"], Orders(1, only="9:1"))
+
+    assert (False, "error: this test has no order `9:1`, but fewer choices than that names") == (
+        found.ok,
+        found.message.partition("\n")[0],
+    )
+
+
+def test_an_order_without_an_end_is_named() -> None:
+    """With its number, and as far as it has come; those before it have passed."""
+
+    def run(walk: Walk) -> CaseOutcome:
+        slots = [("end", ("A.f#1", f"~{branch}", "registry.get#1")) for branch in (1, 2)]
+        if walk.choose(slots, False):
+            raise Overtime
+        return CaseOutcome(True)
+
+    with pytest.raises(Overtime) as raised:
+        explore(Orders(50), "this", run)
+
+    assert ["  = order: the time was over in order 2, `--order 1:1`"] == raised.value.__notes__
+
+
+def test_options_that_do_not_go_together(project: Project) -> None:
+    """A seed without orders, or one order of many, is told, not passed over."""
+    project.write("main.test.koi", 'test "adds" { expect 1 + 1 == 2 }')
+
+    seed = project.koi("test", "--seed", "q")
+    both = project.koi("test", "--orders", "5", "--order", "1:1")
+
+    assert (2, 2) == (seed.returncode, both.returncode)
+    assert "Write `--orders N` with it." in seed.stderr
+    assert "Write one of the two." in both.stderr
 
 
 @pytest.mark.parametrize("text", ["1", "1:a", "1:1,", "last", "1:1;2:2", "first,1:1"])
