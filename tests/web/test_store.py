@@ -216,3 +216,19 @@ def test_idle_hours_are_folded(node: Callable[..., Any]) -> None:
     """
 
     assert [1, 10, 21.6, 5, 7215] == [round(number, 6) for number in node(script)]
+
+
+def test_a_run_that_ends_before_it_is_followed_is_not_at_work(node: Callable[..., Any]) -> None:
+    """The first message of a stream tells the state, since what was listed may be over by then."""
+    script = """
+        import { openRun } from "STATIC/dev/run_store.js";
+        const data = {
+          run: async () => ({ header: {}, state: "working", hosted: true }),
+          entries: async () => ({ entries: [], more: false }),
+          follow: (id, since, take) => (take({ type: "rpc_ready", state: "idle" }), () => {}),
+        };
+        const run = openRun(data, "a");
+        setImmediate(() => (console.log(JSON.stringify([run.isLoaded.value, run.status.value])), run.close()));
+    """
+
+    assert [True, "idle"] == node(script)

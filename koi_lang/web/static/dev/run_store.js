@@ -74,14 +74,20 @@ export function openRun(data, id) {
 
   function take(message) {
     if (message.type === "connection") held.isConnected.value = message.open || !held.canTalk.value;
-    else if (message.type === "rpc_ready") held.canTalk.value = true;
+    else if (message.type === "rpc_ready") {
+      held.canTalk.value = true;
+      takeState(message);
+    }
     else if (message.type === "event") takeEvent(message);
     else if (message.type === "question" || message.type === "approval_request") changeOpen((open) => open.set(requestOf(message), message));
     else if (message.type === "request_closed") changeOpen((open) => open.delete(requestOf(message)));
-    else if (message.type === "state") {
-      held.status.value = message.state;
-      loadSoon();
-    }
+    else if (message.type === "state") takeState(message);
+  }
+
+  /** What goes on; when the stream begins, it may be something else already than when the run was listed. */
+  function takeState({ state }) {
+    held.status.value = state;
+    loadSoon();
   }
 
   function takeEvent(message) {
