@@ -55,10 +55,10 @@ def position_of(request: HTTPConnection) -> int:
 
 
 async def _events(session: RunHandle, since: int, view: MessageView) -> AsyncIterator[bytes]:
-    yield _event(f"{since}.0", encode(session.greeting()))
     reader = session.feed.subscribe(since, view)
     last, behind = since, 0
     try:
+        yield _event(f"{since}.0", encode(session.greeting()))
         async for messages in reader.listen(PING_S):
             events = []
             for number, message in messages:
@@ -97,9 +97,9 @@ async def talk_with_run(socket: WebSocket) -> None:
         with _until_left():
             await socket.close(REFUSED, error.message[:120])
         return
-    await _send(socket, session.greeting())
     reader = session.feed.subscribe(since, view_of(user))
     try:
+        await _send(socket, session.greeting())
         async with together() as group:
             telling = group.create_task(_tell(socket, reader))
             with _until_left():

@@ -8,9 +8,16 @@ from itertools import islice
 from pathlib import Path
 
 import pytest
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import StreamingResponse
 
 from koi_lang.runtime.journal.entries import NOTHING
 from koi_lang.service.feed import MAX_PIECE_BYTES, Feed
+from koi_lang.service.host import SessionHost
+from koi_lang.sessions.messages import StateMessage
+from koi_lang.web.live import PING, follow_run
+from tests.service.hosting import ADMIN, begin, play
 from tests.service.serving_process import ServiceProcess
 
 PROGRAM = """
@@ -81,3 +88,25 @@ def test_transient_messages_stay_between_their_entries(tmp_path: Path, monkeypat
         raise AssertionError("it was closed")
 
     assert [[1], [2, None, 3], []] == asyncio.run(scenario())
+
+
+def test_nothing_is_missed_behind_the_first_message(tmp_path: Path) -> None:
+    """What is told while the first message is on its way comes behind it."""
+    (tmp_path / "main.koi").write_text(PROGRAM.replace("COUNT", "0"))
+
+    async def scenario(host: SessionHost) -> bytes:
+        session = await begin(host)
+        app = Starlette()
+        app.state.host = host
+        scope = {"type": "http", "app": app, "path_params": {"id": session.id}, "headers": [], "query_string": b""}
+        response = await follow_run(Request({**scope, "state": {"user": ADMIN}}))
+        assert isinstance(response, StreamingResponse)
+        stream = aiter(response.body_iterator)
+        await anext(stream)
+        session.feed.tell(StateMessage(type="state", state="paused"))
+        told = b""
+        while b"paused" not in told and PING not in told:
+            told += bytes(await anext(stream))
+        return told
+
+    assert b"paused" in play(tmp_path, scenario, "main.koi")
