@@ -111,19 +111,24 @@ async def list_entries(request: Request) -> Response:
 
 
 async def show_tree(request: Request) -> Response:
-    """The runs that it is connected with; of those that the user may see."""
+    """The runs that it is connected with, of those that the user may see, each with its `state`."""
     library, user = library_of(request), user_of(request)
     tree = await asyncio.to_thread(tree_data, _journal_of(request))
-    seen = {facts["id"] for facts in await library.all(user)}
-    return JSONResponse({**tree, "runs": [run for run in tree["runs"] if run["run"] in seen]})
+    states = {facts["id"]: facts["state"] for facts in await library.all(user)}
+    runs = [{**run, "state": states[run["run"]]} for run in tree["runs"] if run["run"] in states]
+    return JSONResponse({**tree, "runs": runs})
 
 
 async def show_difference(request: Request) -> Response:
     """The differences between the run and another one, with the requests to their models."""
+    library, user = library_of(request), user_of(request)
     own = _journal_of(request)
-    other = library_of(request).find(request.query_params.get("with", ""), user_of(request))
+    other = library.find(request.query_params.get("with", ""), user)
     require_admin(request)
-    return await _tell(comparison_data, own, other)
+    found = await asyncio.to_thread(comparison_data, own, other)
+    for side, path in (("before", own), ("after", other)):
+        found[side]["state"] = (await library.facts(path.stem, user))["state"]
+    return JSONResponse(found)
 
 
 async def show_preview(request: Request) -> Response:

@@ -18,9 +18,9 @@ from typing import Any
 
 from koi_lang.errors import KoiError
 from koi_lang.runtime.journal.entries import NOTHING, plain
-from koi_lang.runtime.journal.reader import Journal, read
+from koi_lang.runtime.journal.reader import read
 from koi_lang.system.resources import PACKAGE
-from koi_lang.web.run_data import run_facts, run_graph, run_source
+from koi_lang.web.run_data import branch_data, run_facts, run_graph, run_source
 
 STATIC = PACKAGE / "web" / "static"
 STYLES = ("koi.css", "dev.css")
@@ -44,7 +44,7 @@ def run_page(path: Path, redact: Redact) -> str:
         "entries": [entry.as_data() for entry in journal.entries],
         "source": _ask_or_none(lambda: run_source(path, redact)),
         "graph": _ask_or_none(lambda: run_graph(path)),
-        "tree": {"current": path.stem, "runs": [_only(journal)]},
+        "tree": {"current": path.stem, "runs": [branch_data(journal.header)]},
     }
     styles = "\n".join((STATIC / name).read_text("utf-8") for name in STYLES)
     return _page(journal.header.run, bundle_modules(STATIC / "dev" / "main.js"), styles, held)
@@ -56,11 +56,6 @@ def _ask_or_none(ask: Callable[[], Mapping[str, Any]]) -> Mapping[str, Any] | No
         return ask()
     except KoiError:
         return None
-
-
-def _only(journal: Journal) -> dict[str, Any]:
-    parent, entry = journal.header.parent or (None, None)
-    return {"run": journal.header.run, "started": journal.header.started, "parent": parent, "entry": entry}
 
 
 def _page(title: str, script: str, styles: str, held: Mapping[str, Any]) -> str:

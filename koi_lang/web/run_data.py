@@ -12,7 +12,7 @@ from koi_lang.program import cache, loader
 from koi_lang.program.files import absolute
 from koi_lang.runtime.journal.entries import Header
 from koi_lang.runtime.journal.reader import program_of, read, read_header
-from koi_lang.runtime.journal.store import journals, path_of
+from koi_lang.runtime.journal.store import journals
 from koi_lang.runtime.journal.summary import RunSummary, summarise
 from koi_lang.sessions.branch_preview import preview_branch
 from koi_lang.testing.run_comparison import MAX_CHARS, compare_runs
@@ -68,11 +68,11 @@ def tree_data(path: Path) -> dict[str, Any]:
     """The runs that one is connected with by branching, each with the run and the entry it goes on from.
 
     Returns:
-        `current` and `runs`, the earliest first, each with `run`, `state`, `started`, `parent` and `entry`.
+        `current` and `runs`, the earliest first, each with `run`, `started`, `parent` and `entry`.
     """
     headers = dict(_headers(path.parents[2]))
     family = sorted(_family(headers, path.stem), key=lambda run: (headers[run].started, run))
-    return {"current": path.stem, "runs": [_relative(path.parents[2], headers[run]) for run in family]}
+    return {"current": path.stem, "runs": [branch_data(headers[run]) for run in family]}
 
 
 def _headers(folder: Path) -> Iterator[tuple[str, Header]]:
@@ -95,10 +95,10 @@ def _family(headers: Mapping[str, Header], run: str) -> set[str]:
     return found
 
 
-def _relative(folder: Path, header: Header) -> dict[str, Any]:
+def branch_data(header: Header) -> dict[str, Any]:
+    """A run in a tree, with the run and the entry it goes on from; both are None for one that began by itself."""
     parent, entry = header.parent or (None, None)
-    state = summarise(path_of(folder, header.run)).state
-    return {"run": header.run, "state": state, "started": header.started, "parent": parent, "entry": entry}
+    return {"run": header.run, "started": header.started, "parent": parent, "entry": entry}
 
 
 def comparison_data(before: Path, after: Path) -> dict[str, Any]:

@@ -117,6 +117,7 @@ def test_a_session_branches_with_another_answer(served: ServiceProcess) -> None:
     made = served.request("POST", f"api/runs/{run}/branch", {"at": at, "answer": "no"})
     branch = served.wait_for_state(made.json()["id"], "idle")["id"]
     tree = served.get(f"{DEV}/{run}/tree")
+    found = served.get(f"{DEV}/{run}/diff?with={branch}")
 
     assert (202, "yes", "no") == (
         made.status_code,
@@ -125,6 +126,7 @@ def test_a_session_branches_with_another_answer(served: ServiceProcess) -> None:
     )
     assert (2, 1) == (preview["kept"]["answers"], preview["anew"]["answers"])
     assert [(run, None), (branch, run)] == [(each["run"], each["parent"]) for each in tree["runs"]]
+    assert {"idle"} == {each["state"] for each in (*tree["runs"], found["before"], found["after"])}
 
 
 def test_a_run_of_the_command_line_branches(served: ServiceProcess) -> None:
