@@ -72,9 +72,10 @@ class EditablePlaybook:
 
     def source_with(self, text: str) -> str:
         """The source with another text of the playbook. Raises UsageError for one that no literal can hold."""
-        if FENCE in text or not text.strip():
-            message = "three quotes in a row" if text.strip() else "nothing"
-            raise UsageError(f"a playbook cannot consist of {message}", help="Write what the model is to do.")
+        if not text.strip():
+            raise UsageError("a playbook cannot be empty", help="Write what the model is to do.")
+        if FENCE in text:
+            raise UsageError("a playbook cannot contain three quotes in a row", help="Write one or two.")
         ended = text.strip() + (" " if text.strip().endswith('"') else "")
         if "\n" in text and not self.is_fenced:
             ended = f"{FENCE}{ended}{FENCE}"

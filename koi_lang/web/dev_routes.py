@@ -178,7 +178,7 @@ async def keep_test(request: Request) -> Response:
     path, library = _journal_of(request), library_of(request)
     require_admin(request)
     if not ID.fullmatch(name):
-        raise HttpError(400, "invalid_request", "the name is none of a file", help="Use letters, digits, `-` and `_`.")
+        raise HttpError(400, "invalid_request", "no test can have this name", help="Use letters, digits, `-` and `_`.")
     if edited_file(library.folder, read_header(path)) is not None:
         help = "Keep its text in the file, and run it again."
         raise HttpError(409, "not_allowed_here", "the run is one of an edited playbook", help=help)

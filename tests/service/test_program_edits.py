@@ -96,8 +96,8 @@ def test_a_program_outside_of_the_project_stays_as_it_is(
 @pytest.mark.parametrize(
     ("handler", "text", "reason"),
     [
-        ("Lead.start", 'three """ quotes', "three quotes in a row"),
-        ("Lead.start", " \n", "consist of nothing"),
+        ("Lead.start", 'three """ quotes', "contain three quotes in a row"),
+        ("Lead.start", " \n", "be empty"),
         ("Lead.nothing", "x", "has no playbook"),
     ],
 )

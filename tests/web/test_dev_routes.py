@@ -352,7 +352,7 @@ def test_an_edited_playbook_that_is_wrong_is_refused(served: ServiceProcess) -> 
     code = served.request("GET", f"{DEV}/{run}/playbook?handler=Counter.count&entry=20").json()
     ada = as_user(served, "ada")
 
-    assert ["a playbook cannot consist of nothing", "a playbook cannot consist of three quotes in a row"] == [
+    assert ["a playbook cannot be empty", "a playbook cannot contain three quotes in a row"] == [
         each["message"] for each in (empty, quotes)
     ]
     assert "`Counter.count` has no playbook in `main.koi`" == code["message"]

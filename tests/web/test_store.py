@@ -232,3 +232,15 @@ def test_a_run_that_ends_before_it_is_followed_is_not_at_work(node: Callable[...
     """
 
     assert [True, "idle"] == node(script)
+
+
+def test_a_problem_and_its_remedy_are_two_sentences(node: Callable[..., Any]) -> None:
+    """A message has a full stop before what can be done, unless it ends a sentence already."""
+    script = """
+        import { Problem } from "STATIC/dev/ui.js";
+        const words = (node) => [node.props.children].flat(9).map((each) => each?.props ? words(each) : each).join("");
+        const told = [["it exists", "Choose."], ["It is away.", "Wait."], ["it exists", ""]];
+        console.log(JSON.stringify(told.map(([message, help]) => words(Problem({ error: { message, help } })))));
+    """
+
+    assert ["it exists. Choose.", "It is away. Wait.", "it exists"] == node(script)

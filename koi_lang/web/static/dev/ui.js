@@ -67,7 +67,8 @@ export function Copy({ text, title }) {
 
 /** What went wrong, and what to do. */
 export function Problem({ error }) {
-  return html`<div class="problem" role="alert"><b>${error.message}</b>${error.help && html`<span> ${error.help}</span>`}</div>`;
+  const stop = error.help && !/[.!?:]$/.test(error.message) ? "." : "";
+  return html`<div class="problem" role="alert"><b>${error.message}${stop}</b>${error.help && html`<span> ${error.help}</span>`}</div>`;
 }
 
 export function State({ state }) {
