@@ -492,6 +492,24 @@ def test_conversations_are_kept_in_order(place: Place) -> None:
         assert 404 == service.request("GET", f"api/runs/{run}").status_code
 
 
+def test_a_link_lets_in_who_is_asked_for_the_key(place: Place) -> None:
+    """A link that is opened in the tab that asks for the key is as good as one in a new tab, on both pages."""
+    with place.visitor() as visitor:
+        page, url = visitor.page, place.service.url
+        page.goto(f"{url}/dev")
+        page.get_by_label("Token").wait_for()
+        page.goto(f"{url}/dev#token={place.service.token}")
+        page.wait_for_selector(".runs-table, .empty")
+        from_dev = page.url
+        page.context.clear_cookies()
+        page.goto(f"{url}/")
+        page.get_by_label("Key").wait_for()
+        page.goto(f"{url}/#token={place.service.token}")
+        page.get_by_text("Who can help?").wait_for()
+
+        assert (False, False) == ("token" in from_dev, "token" in page.url)
+
+
 @pytest.mark.thorough
 def test_a_wrong_key_is_told(place: Place) -> None:
     """Who has no key is asked for one, a wrong one is refused, and the right one lets in; no address keeps it."""

@@ -139,7 +139,7 @@ async function begin() {
   }
 }
 
-addEventListener("hashchange", () => user.value && (/(?:^#|&)token=/.test(location.hash) ? signIn().then(begin, () => {}) : follow()));
+addEventListener("hashchange", () => (/(?:^#|&)token=/.test(location.hash) ? signIn().then(begin, () => {}) : user.value && follow()));
 addEventListener("focus", () => user.value && loadRuns().catch(() => {}));
 render(html`<${App} />`, document.getElementById("page"));
 signIn().catch(() => {}).then(begin);

@@ -87,6 +87,7 @@ async function begin() {
     if (!held) data.serves = (await enter(data)).programs.length > 0;
   } catch (error) {
     if (error.status !== 401 && error.status !== 403) throw error;
+    addEventListener("hashchange", () => /^#(.*&)?token=/.test(location.hash) && location.reload());
     render(html`<${Login} data=${data} problem=${null} onIn=${show} />`, root);
     return;
   }
