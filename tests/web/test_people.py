@@ -328,6 +328,7 @@ def write_anew(visitor: Visitor) -> None:
     visitor.say("one")
     page.locator(".item.answer").nth(1).wait_for()
     page.get_by_role("button", name="Edit").nth(1).click()
+    assert len("one") == page.locator("#editing").evaluate("(box) => box.selectionStart")
     page.fill("#editing", "two")
     page.locator(".editing").get_by_role("button", name="Send").click()
     visitor.sees("second")

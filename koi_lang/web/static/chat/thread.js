@@ -91,7 +91,7 @@ function Person({ item }) {
   if (isEditing) return html`
     <form class="item editing card" onSubmit=${send}>
       <label class="only-heard" for="editing">Your message</label>
-      <textarea id="editing" dir="auto" rows="3" class="field" ref=${(element) => element && !box.current && ((box.current = element), element.focus())}>${withoutFiles(item.text).text}</textarea>
+      <textarea id="editing" dir="auto" rows="3" class="field" ref=${(element) => element && !box.current && ((box.current = element), element.focus(), element.setSelectionRange(element.value.length, element.value.length))}>${withoutFiles(item.text).text}</textarea>
       <div class="choices"><button class="button main">Send</button><button type="button" class="button" onClick=${() => ((box.current = null), setEditing(false))}>Cancel</button></div>
     </form>`;
   return html`
