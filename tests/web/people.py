@@ -92,6 +92,10 @@ def area(radius: float) -> float:
 plain & <b>simple</b>
 ```
 
+```
+without a language, in a line that is too long for the screen of a phone
+```
+
 | symbol | meaning | unit | typical value | source of the value | remark |
 |---|---|---|---:|---|---|
 | $r$ | radius | metre | 1.25 | measured on Monday | a long remark about it |

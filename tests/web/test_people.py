@@ -25,6 +25,10 @@ if TYPE_CHECKING:
 # A picture of one point.
 pytestmark = pytest.mark.needs("chromium")
 DOT = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
+# Whether the button of a piece of code hides nothing of it.
+COPY_IS_ABOVE = """(code) =>
+  code.querySelector(".copy").getBoundingClientRect().bottom <= code.querySelector("pre code").getClientRects()[0].top
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -308,6 +312,7 @@ def study(visitor: Visitor) -> None:
     assert r"$\nonsense{$" == page.locator(".answer p code").last.inner_text()
     assert "plain & <b>simple</b>" == page.locator(".code pre").nth(2).inner_text()
     assert [True] == page.locator(".scroll:has(table)").evaluate_all(scrolls)
+    assert page.locator(".code").last.evaluate(COPY_IS_ABOVE)
     assert [False] == page.locator("html").evaluate_all(scrolls)
     assert [] == visitor.grave_findings()
     assert r"The area is \pi r^2, for r > 0" in page.locator("[role=log]").inner_text()
