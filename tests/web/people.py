@@ -96,6 +96,8 @@ plain & <b>simple</b>
 without a language, in a line that is too long for the screen of a phone
 ```
 
+$$\sum_{i=0}^{n} \left(a_i x^i + b_i y^i + c_i z^i + d_i w^i + e_i v^i + f_i u^i + g_i t^i\right)$$
+
 | symbol | meaning | unit | typical value | source of the value | remark |
 |---|---|---|---:|---|---|
 | $r$ | radius | metre | 1.25 | measured on Monday | a long remark about it |

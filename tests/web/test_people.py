@@ -312,6 +312,10 @@ def study(visitor: Visitor) -> None:
     assert r"$\nonsense{$" == page.locator(".answer p code").last.inner_text()
     assert "plain & <b>simple</b>" == page.locator(".code pre").nth(2).inner_text()
     assert [True] == page.locator(".scroll:has(table)").evaluate_all(scrolls)
+    assert "hidden" == page.locator(".formula").last.evaluate("(box) => getComputedStyle(box).overflowY")
+    assert [] == page.locator(".formula").evaluate_all(
+        "(all) => all.map((box) => box.scrollHeight - box.clientHeight).filter((pixels) => pixels > 0)"
+    )
     assert page.locator(".code").last.evaluate(COPY_IS_ABOVE)
     assert [False] == page.locator("html").evaluate_all(scrolls)
     assert [] == visitor.grave_findings()
