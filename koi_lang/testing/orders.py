@@ -12,13 +12,13 @@ import re
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextvars import Context
 from dataclasses import dataclass, field, replace
-from typing import Unpack
+from typing import Any, Unpack
 
 from koi_lang.errors import UsageError
 from koi_lang.events import Event, HandlerStarted
 from koi_lang.js.timers import Timer
 from koi_lang.runtime.replay.location import BRANCH, Path
-from koi_lang.runtime.replay.ordering import BEGIN, END, FIRED, LATE, CompletionOrder, Slot, T
+from koi_lang.runtime.replay.ordering import BEGIN, END, FIRED, LATE, CompletionOrder, Slot
 from koi_lang.testing.cases import CaseOutcome
 from koi_lang.testing.loops import Given, JumpingLoop, Overtime
 
@@ -262,6 +262,7 @@ class ChosenOrder(CompletionOrder):
     def __init__(self, walk: Walk, loop: OrderedLoop) -> None:
         super().__init__()
         self._walk, self._loop = walk, loop
+        self.carry_out = self._carry_out
         self._open: list[tuple[Slot, asyncio.Future[None]]] = []
         self._composed: set[Path] = set()
         self._is_looking = self._lets_timer_fire = False
@@ -287,7 +288,7 @@ class ChosenOrder(CompletionOrder):
             if mine in self._open:
                 self._open.remove(mine)
 
-    async def carry_out(self, path: Path, work: Callable[[], Awaitable[T]]) -> T:
+    async def _carry_out(self, path: Path, work: Callable[[], Awaitable[Any]]) -> Any:
         """Perform an effect, at once or when its end is chosen to come next."""
         self._walk.has_effects = True
         if self._walk.is_late:

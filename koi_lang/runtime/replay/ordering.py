@@ -10,7 +10,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import Context, ContextVar, copy_context
-from typing import Any, TypeVar
+from typing import Any
 
 from koi_lang.runtime.replay.location import Path
 
@@ -29,7 +29,6 @@ PAUSE_S = 0.002
 # So many in a row have their slot at once, before one waits so that the event loop can do something else.
 AT_ONCE = 50
 Slot = tuple[str, Path]
-T = TypeVar("T")
 
 
 class CompletionOrder:
@@ -39,9 +38,12 @@ class CompletionOrder:
         order: of the earlier parts of the run.
 
     Attributes:
+        carry_out: performs the effect of a path, where another order than the usual one is wanted for its time.
         ready: what the run has to do at once, counted while it is open.
         given_up: how often something had its slot though what came before it was not asked for.
     """
+
+    carry_out: Callable[[Path, Callable[[], Awaitable[Any]]], Awaitable[Any]] | None = None
 
     def __init__(self, order: Sequence[Slot] = ()) -> None:
         self.ready = ReadySteps()
@@ -80,10 +82,6 @@ class CompletionOrder:
             await future
         finally:
             self._leave(position)
-
-    def carry_out(self, path: Path, work: Callable[[], Awaitable[T]]) -> Awaitable[T]:
-        """Perform the effect of a path, at once."""
-        return work()
 
     def pass_over(self, kind: str, path: Path) -> None:
         """Something has happened that did not have to wait for its slot."""
