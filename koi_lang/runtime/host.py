@@ -13,6 +13,8 @@ from koi_lang.js.environment import OutputPort, StandardOutput
 Approval = Literal["yes", "always", "no"]
 # They count as letters and signs and look like nothing.
 BLANK = "\u115f\u1160\u2800\u3164\uffa0"
+# How line breaks and tabs are shown: a shell takes `\\n` within a word for a letter, and a line break for its end.
+SIGNS = {"\n": "⏎", "\t": "⇥"}
 # Of a text that is told in part.
 MAX_CLIPPED_CHARS = 200
 # Enough blanks push what stands before them out of sight.
@@ -107,6 +109,8 @@ def wish(what: str, agent: str) -> str:
 
 
 def _spelt(character: str) -> str:
+    if character in SIGNS:  # which cannot be taken for a backslash and a letter of the text itself
+        return SIGNS[character]
     if "\udc80" <= character <= "\udcff":  # a byte of a path that is not UTF-8
         return f"\\x{ord(character) - 0xDC00:02x}"
     return character.encode("unicode_escape").decode("ascii")

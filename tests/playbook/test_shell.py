@@ -112,7 +112,7 @@ def test_nothing_can_hide_in_a_request(play: Player) -> None:
     host = Deciding(decision="no")
     play(PROGRAM, [command("rm x\r\x1b[2Kls\n"), done()], host=host)
 
-    assert [r"run `rm x\r\x1b[2Kls\n`: to see"] == host.requested
+    assert [r"run `rm x\r\x1b[2Kls⏎`: to see"] == host.requested
 
 
 def test_nothing_is_pushed_out_of_sight(play: Player) -> None:

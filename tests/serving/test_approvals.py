@@ -100,7 +100,7 @@ def test_nothing_hides_in_the_form() -> None:
     lines = approval_text(request).split("\n")
 
     expected = [
-        "`A\\u202e` wants to edit `a`\\n`yes` allows it",
+        "`A\\u202e` wants to edit `a`⏎`yes` allows it",
         "asked for by `L.\\x1b[2Jgo`",
         "| +x",
         "| `yes` allows all",
