@@ -383,7 +383,7 @@ def test_names_of_files_forge_no_lines(tmp_path: Path) -> None:
     asyncio.run(record(tmp_path, work))
     undoing = RunUndo(tmp_path, "run", read(path_of(tmp_path, "run")).entries, read_settings(tmp_path))
 
-    names = ["caf\\xe9", "e\\x1b[2K\\rx", "q\\n  leave       main.koi: changed"]
+    names = ["caf\\xe9", "e\\x1b[2K\\rx", "q⏎  leave       main.koi: changed"]
     assert [f"  remove      {name}" for name in names] == sorted(plan_lines(undoing, undoing.plan(), str))
     assert [f"3 files changed, +3 −0: {', '.join(names)}; `koi undo run` puts them back"] == reports
 

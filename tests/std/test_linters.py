@@ -102,7 +102,7 @@ def test_names_cannot_hide_anything(checked: CheckedProject) -> None:
     """A line break in a name does not make a line of its own, in findings as little as for the person."""
     result = checked.write({"a\nb.py": "import os\n"}).check(run_lint)
 
-    assert ["a\\nb.py:1"] == [finding["where"] for finding in result["findings"]]
+    assert ["a⏎b.py:1"] == [finding["where"] for finding in result["findings"]]
 
 
 @pytest.mark.parametrize(
