@@ -24,15 +24,19 @@ from koi_lang.testing.loops import Given, JumpingLoop, Overtime
 
 # An order as text: `5:1,9:2` takes the second of what could come at the fifth choice and the third at the ninth, and
 # elsewhere what came first. Effects are performed when they are asked for, and behind `late` just before they end.
-ORDER = re.compile(r"(first|late)|(late,)?\d+:\d+(,\d+:\d+)*")
-FIRST, LATE_EFFECTS = "first", "late"
+FIRST = "first"
+LATE_EFFECTS = "late"
+ORDER = re.compile(rf"{FIRST}|{LATE_EFFECTS}|({LATE_EFFECTS},)?\d+:\d+(,\d+:\d+)*")
 # How many further runs make the list of a failure shorter.
 MAX_SHORTENINGS = 40
 # Of an order without an end, how much is told.
 MAX_TOLD_CHARS = 200
-# Turns of the event loop after which the next thing comes although work of the program goes on, and looks, in seconds,
-# at work outside of the program, which is waited for so many times.
-MAX_TURNS, LOOK_S, MAX_LOOKS = 400, 0.002, 500
+# Turns of the event loop after which the next event comes although the program still has something to do.
+MAX_TURNS = 400
+# Seconds between two looks at work outside of the program, such as a process, and how many there are before the next
+# event comes in any case.
+LOOK_S = 0.002
+MAX_LOOKS = 500
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +71,7 @@ class Orders:
             chance = random.Random(f"{self.seed} {name} {number}") if number > 1 else None
             walk = Walk(roots[is_late], chance, is_late=is_late)
             yield walk
-            if walk.is_last():
+            if walk.finish():
                 del roots[is_late]
             if not walk.depends_on_effects:
                 roots.pop(True, None)
@@ -142,8 +146,8 @@ class Walk:
         self._points.append(point.after.setdefault(chosen, Choices()))
         return chosen
 
-    def is_last(self) -> bool:
-        """Whether every order has been taken with this one."""
+    def finish(self) -> bool:
+        """Note that this order has been taken; returns whether it was the last one."""
         for point, (chosen, _, _) in zip(reversed(self._points[:-1]), reversed(self._taken), strict=True):
             point.finished.add(chosen)
             if len(point.finished) < point.width:

@@ -144,19 +144,19 @@ async def _compact(conversation: Conversation, reason: Reason, wish: str = "") -
     window, sizes = _window(conversation).beside(tokens_of((), conversation.system)), conversation.sizes()
     keep = window.keep if reason == "threshold" else min(window.keep, sum(sizes) // 4)
     agent, most = conversation.agent, window.record * CHARACTERS_PER_TOKEN
-    known = _recorded_compaction(agent)
-    cut = cut_of(conversation.messages, sizes, keep) if known is None else len(sizes) - known.kept
+    earlier = _recorded_compaction(agent)
+    cut = cut_of(conversation.messages, sizes, keep) if earlier is None else len(sizes) - earlier.kept
     gone = conversation.messages[:cut]
     if all(isinstance(message, ConversationSummary) for message in gone) or (
         reason == "manual" and conversation.is_fresh
     ):
         return None
-    if known is None and reason != "overflow" and sum(sizes[:cut]) < MIN_RECORD:
+    if earlier is None and reason != "overflow" and sum(sizes[:cut]) < MIN_RECORD:
         return None  # the record would take as much
     subject = SummaryTask(agent, conversation.spending, gone, conversation.playbook, wish, most)
     with enter(COMPACTION):
         record, fallback = _recall_summary(subject) or await summed_up(subject)
-        record = record if known is None or known.fallback else known.summary
+        record = record if earlier is None or earlier.fallback else earlier.summary
         standing = conversation.stand_in(record, cut)
         before, kept = conversation.tokens(), conversation.messages[cut:]
         after = tokens_of((standing, *kept), conversation.system)
@@ -177,8 +177,8 @@ def _recorded_compaction(agent: AgentPort) -> Compacted | None:
     entry, following = recorded.recall(ConversationCompacted.type, path).entry, recorded.recall_request()
     if entry is None or (following is not None and following.n < entry.n):
         return None
-    known = {name: entry.data[name] for name in FIELDS if name in entry.data}
-    return Compacted(**known) if known.keys() >= FIELDS - {"fallback"} else None
+    data = {name: entry.data[name] for name in FIELDS if name in entry.data}
+    return Compacted(**data) if data.keys() >= FIELDS - {"fallback"} else None
 
 
 def _recall_summary(subject: SummaryTask) -> tuple[str, str] | None:
